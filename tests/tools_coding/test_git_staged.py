@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,58 @@ def test_what_is_resolved_stays_so_if_staging_fails(repo: Folder) -> None:
     repo.sh(f"{FAILS}; echo z > z.txt")
     repo.error(git_commit, message="m")
     assert repo.sh("git show :b.txt; cat a.txt") == "part\nboth\n"
+
+
+# Merges
+
+
+@pytest.mark.parametrize("end", ["", "; exit 1"], ids=["undone", "refused"])
+def test_what_was_merged_stays_merged_beside_conflicts_if_a_hook_alters_it(repo: Folder, end: str) -> None:
+    """Reset to the current branch, the commit of the merge would drop the other side."""
+    repo.sh("git switch -qc o; echo o > a.txt; echo o > b.txt; echo o > n.txt; git add .; git commit -qm o")
+    repo.sh("git switch -q main; echo m > a.txt; git commit -qam m; git merge -q o > ../said || echo both > a.txt")
+    altered = "100644,$(echo altered | git hash-object -w --stdin)"
+    altering = hook(repo, f"for n in b.txt n.txt; do git update-index --cacheinfo {altered},$n; done{end}")
+    repo.error(git_commit, message="m")
+    assert repo.sh("git show :b.txt :n.txt") == "o\no\n"
+    altering.unlink()
+    repo.sh("git add a.txt; git commit -qm merge")
+    assert repo.sh("git show HEAD:a.txt HEAD:b.txt HEAD:n.txt; git status --porcelain") == "both\no\no\n"
+
+
+@pytest.mark.slow
+def test_hundreds_of_conflicts_are_unresolved_again(repo: Folder) -> None:
+    all_of_them = "for n in $(seq 510); do echo {0} > c$n; done; git add .; git commit -qm {0}"
+    repo.sh(f"git switch -qc o; {all_of_them.format('o')}; git switch -q main; {all_of_them.format('m')}")
+    repo.sh("git merge -q o > ../said || for n in $(seq 510); do echo both > c$n; done")
+    altered = "100644 $(echo altered | git hash-object -w --stdin)"
+    hook(
+        repo, f'blob="{altered}"; for n in $(seq 510); do printf "$blob\\tc$n\\n"; done | git update-index --index-info'
+    )
+    assert "The commit was undone" in repo.error(git_commit, message="m")
+    assert repo.sh("git ls-files --unmerged | cut -f 2 | sort -u | wc -l").strip() == "510"
+
+
+# Locks
+
+
+LOCKS = "touch .git/index.lock; (sleep {0}; rm -f .git/index.lock) > /dev/null 2>&1 & exit 1"
+
+
+def test_what_is_staged_is_kept_if_the_index_is_locked_for_a_moment(repo: Folder) -> None:
+    """As by a `git status` of an editor."""
+    hook(repo, f"rm -f .git/index.lock; {LOCKS.format(0.3)}")
+    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt")
+    repo.error(git_commit, message="m")
+    assert repo.sh("git show :a.txt") == "part\n"
+
+
+def test_the_way_to_what_was_staged_is_told_if_the_index_stays_locked(repo: Folder) -> None:
+    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt; echo 2 > b.txt")
+    before = repo.sh(STAGED)
+    hook(repo, "git add b.txt; cp .git/index .git/index.lock; exit 1")
+    told = repo.error(git_commit, message="m")
+    assert "staged as before" not in told
+    (command,) = re.findall(r"run_command: (git read-tree --reset [0-9a-f]+)", told)
+    repo.sh(f"rm -f .git/index.lock; {command}")
+    assert repo.sh(STAGED) == before
