@@ -126,6 +126,21 @@ def test_what_is_resolved_stays_so_if_staging_fails(repo: Folder) -> None:
     assert repo.sh("git show :b.txt; cat a.txt") == "part\nboth\n"
 
 
+@pytest.mark.parametrize("altered", [False, True], ids=["same", "altered"])
+def test_a_commit_that_is_cancelled_after_it_was_made_is_compared(repo: Folder, *, altered: bool) -> None:
+    """With other content than the files it would stay."""
+    hook(repo, "echo started; exec sleep 300", "post-commit")
+    content = "100644,$(echo altered | git hash-object -w --stdin)"
+    hook(repo, f"git update-index --cacheinfo {content},b.txt" if altered else "true")
+    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt; git rm -q --cached b.txt")
+    before = repo.sh(STAGED)
+    cancel_once_told(repo, "started")
+    if altered:
+        assert repo.sh(f"git log --format=%s; {STAGED}") == f"first\n{before}"
+    else:
+        assert repo.sh("git log --format=%s; git show HEAD:a.txt; git status --porcelain") == "m\nfirst\nall\n"
+
+
 # Merges
 
 

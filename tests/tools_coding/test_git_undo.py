@@ -193,6 +193,18 @@ def test_a_commit_right_after_one_of_somebody_else_is_taken_back(repo: Repo) -> 
     assert repo.sh("git log --format=%s; git status -s") == "Theirs\nFirst\nM  a\n"
 
 
+def test_a_commit_whose_git_is_ended_by_a_hook_is_told_and_taken_back(repo: Repo) -> None:
+    repo.sh("printf '#!/bin/sh\\nkill -9 $PPID\\n' >.git/hooks/post-commit; chmod +x .git/hooks/post-commit")
+    repo.sh("echo part >a; git add a; echo all >a")
+    before = repo.state
+    told = repo.runner.call(git_commit, message="Second")
+    assert not told.is_error
+    assert "git itself failed afterwards, with exit code -9." in told.text
+    assert repo.sh("git log --format=%s; git show HEAD:a; git status -s") == "Second\nFirst\nall\n"
+    assert len(repo.runner.take_back()) == 1
+    assert (repo.state, repo.sh("git show :a")) == (before, "part\n")
+
+
 def test_two_undo_one_commit_at_once(repo: Repo) -> None:
     """One of them does; the other one says why not, and no commit before is lost."""
     repo.sh("echo 2 >a")

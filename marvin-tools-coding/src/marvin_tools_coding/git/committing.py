@@ -14,7 +14,7 @@ from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
 from .contents import FILE_MODES, Stored, differing, in_commit, in_index, why_differing
 from .place import Place, find
 from .restaging import Attempt, clear_index, stage_as_before, staged_as_is, unstaged
-from .running import ERROR_LIMIT, failure, names, try_write
+from .running import ERROR_LIMIT, failure, names, try_read, try_write
 from .staging import Staged, shortened, stage, summary
 from .undo import Before, Newest, forget, newest, resume, state_before, taken_back, undo_commit
 
@@ -56,15 +56,13 @@ async def git_commit(
     staged, attempt = await _staged(context, place, scope, (before, only), add_all=add_all)
     what = summary(one.summary for one in attempt.files)
     result = await _commit(context, place, attempt, message)
-    if result.exit_code != 0:
+    made, own = await _made_by(context, before, message, result)
+    if not made.commit:
         error = _nothing_to_commit(result, place, staged=add_all or bool(scope))
         error = error or failure(context, "git commit", result)
         raise await _failed(context, place, attempt, f"{error}\n{staged.note}".strip())
-    made, own = await newest(context), _made(result)
-    if own and not made.commit.startswith(own) and list(made.parents[:1]) != ([before.head] if before.head else []):
-        made = await newest(context, own)  # somebody else has committed since; a hook only amends
     said = await _confirm(context, place, attempt, made)
-    told = _committed(result, what, "\n".join(filter(None, (staged.note, said))), place)
+    told = _committed(result, own, "\n".join(filter(None, (what and f"Files: {what}.", staged.note, said))), place)
     back = taken_back(made, before, own)
     return told.replace(undo=call_of(git_commit, message=message, take_back=back)) if back else told
 
@@ -83,9 +81,37 @@ async def _commit(context: ToolContext, place: Place, attempt: Attempt, message:
         return await try_write(context, ["commit", "--file=-", "--cleanup=whitespace", *only], stdin=stdin)
     except asyncio.CancelledError:
         with suppress(ToolError):
-            if (await newest(context)).commit == attempt.before.head:
+            made = await newest(context)
+            if made.commit == attempt.before.head:
                 await stage_as_before(context, place, attempt)
+            elif await _is_own(context, attempt.before, message, made):
+                await _confirm(context, place, attempt, made)
         raise
+
+
+async def _made_by(context: ToolContext, before: Before, message: str, result: ProcessResult) -> tuple[Newest, str]:
+    """The commit that git has made, and its name as git tells it, or in full; without a commit both are empty.
+
+    git may fail afterwards, as when a hook ends it.
+    """
+    made, own = await newest(context), _told(result)
+    if result.exit_code != 0:
+        return (made, made.commit) if await _is_own(context, before, message, made) else (Newest(), "")
+    if own and not made.commit.startswith(own) and not _is_next(made, before):
+        made = await newest(context, own)  # somebody else has committed since; a hook only amends
+    return made, own
+
+
+def _is_next(made: Newest, before: Before) -> bool:
+    return list(made.parents[:1]) == ([before.head] if before.head else [])
+
+
+async def _is_own(context: ToolContext, before: Before, message: str, made: Newest) -> bool:
+    """Whether the newest commit is that of the call: it has its message, to which a hook may have added something."""
+    if not made.commit or made.commit == before.head or not _is_next(made, before):
+        return False
+    said = await try_read(context, ["log", "-1", "--no-patch", "--format=%B", made.commit])
+    return message.strip().splitlines()[0].rstrip() in said.output.decode("utf-8", "replace")
 
 
 async def _failed(context: ToolContext, place: Place, attempt: Attempt, why: str) -> ToolError:
@@ -145,7 +171,7 @@ async def _confirm(context: ToolContext, place: Place, attempt: Attempt, made: N
     if not wrong:
         return await clear_index(context, place, attempt)
     why = why_differing(wrong)
-    head = "" if list(made.parents[:1]) == ([before.head] if before.head else []) else made.parents[0]
+    head = "" if _is_next(made, before) else made.parents[0]
     try:
         await undo_commit(context, made.commit, "" if head else before.index, is_own=True)
     except ToolError as error:
@@ -160,20 +186,20 @@ async def _confirm(context: ToolContext, place: Place, attempt: Attempt, made: N
     raise ToolError("\n".join(filter(None, (f"The commit was undone: {why}", said))))
 
 
-def _committed(result: ProcessResult, what: str, notes: str, place: Place) -> ToolResult:
+def _committed(result: ProcessResult, own: str, notes: str, place: Place) -> ToolResult:
     text = output_text(result.output, result.omitted, "git_log and git_diff show more.").strip()
     said = output_text(result.stderr, 0, "")[:ERROR_LIMIT].strip()
     parts = (
-        f"Committed: {text}",
-        what and f"Files: {what}.",
+        f"Committed: {text or own}",
         notes,
+        result.exit_code and f"git itself failed afterwards, with exit code {result.exit_code}.",
         place.next_step(),
         said and f"git and its hooks say:\n{said}",
     )
-    return ToolResult(content="\n".join(filter(None, parts)), details={"commit": _made(result)})
+    return ToolResult(content="\n".join(part for part in parts if part), details={"commit": own})
 
 
-def _made(result: ProcessResult) -> str:
+def _told(result: ProcessResult) -> str:
     """The abbreviated name of the commit that git says it has made; empty if it does not."""
     found = re.match(r"\[.*?([0-9a-f]{4,40})\] ", result.output.decode("utf-8", "replace").lstrip())
     return found[1] if found else ""

@@ -67,7 +67,9 @@ _ADVICE = {
         "Another git command is running here, or one was killed. Try again. If this continues and no git is "
         "running, remove the .lock file in the message with run_command."
     ),
-    "cannot lock ref .* is at [0-9a-f]+ but expected": "Somebody else committed, or switched the branch, in the same moment. Look at git_log; try again.",
+    "cannot lock ref .* is at [0-9a-f]+ but expected": (
+        "Somebody else committed, or switched the branch, in the same moment. Look at git_log; try again."
+    ),
     "would be overwritten by checkout": (
         "Nothing was switched. Commit the listed files first with git_commit, or run_command: git stash"
     ),
