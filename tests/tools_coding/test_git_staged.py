@@ -194,3 +194,42 @@ def test_the_way_to_what_was_staged_is_told_if_the_index_stays_locked(repo: Fold
     (command,) = re.findall(r"run_command: (git read-tree --reset [0-9a-f]+)", told)
     repo.sh(f"rm -f .git/index.lock; {command}")
     assert repo.sh(STAGED) == before
+
+
+def test_a_commit_with_other_content_does_not_stay_because_the_index_is_locked(repo: Folder) -> None:
+    hook(repo, "git update-index --cacheinfo 100644,$(echo altered | git hash-object -w --stdin),b.txt")
+    hook(repo, "touch .git/index.lock", "post-commit")
+    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt")
+    before = repo.sh(STAGED)
+    told = repo.error(git_commit, message="m")
+    assert "The commit was undone" in told
+    assert repo.sh("git log --format=%s") == "first\n"
+    (command,) = re.findall(r"run_command: (git read-tree --reset [0-9a-f]+)", told)
+    repo.sh(f"rm .git/index.lock; {command}")
+    assert repo.sh(STAGED) == before
+
+
+# What is told of content that is not staged any more
+
+
+def test_nothing_leads_to_what_git_may_have_read_elsewhere(repo: Folder) -> None:
+    """Given paths, git itself reads the files for the commit, and a folder may be a link by then."""
+    name = repo.sh("echo altered | git hash-object -w --stdin").strip()
+    hook(repo, f"git update-index --cacheinfo 100644,{name},b.txt")
+    repo.sh("echo 2 > b.txt")
+    told = repo.error(git_commit, message="m", paths=["b.txt"])
+    assert "This was staged during the call, with other content than the files have" in told
+    assert name not in told
+    assert name in repo.error(git_commit, message="m")
+
+
+def test_what_cannot_be_staged_again_by_a_command_is_not_told_as_one(repo: Folder) -> None:
+    name = "$(echo part | git hash-object -w --stdin)"
+    hook(repo, f"for n in \"$(printf 'caf\\351')\" n.txt; do git update-index --add --cacheinfo 100644,{name},$n; done")
+    repo.sh("echo 2 > a.txt; echo n > n.txt")
+    told = repo.error(git_commit, message="m")
+    (command,) = [line.partition("staged again")[2] for line in told.splitlines() if "staged again" in line]
+    assert command.startswith(" (1 more are not listed): git update-index")
+    assert command.count("git update-index") == 1
+    repo.sh(command.partition(": ")[2])
+    assert repo.sh("git show :n.txt") == "part\n"

@@ -195,12 +195,12 @@ def unstaged(attempt: Attempt, stored: Sequence[Stored], paths: Sequence[str]) -
     if not found:
         return ""
     said = "was staged during the call, with other content than the files have, and is not staged any more"
-    if attempt.only:
-        return f"This {said}: {shortened([one.path for one in found])}."
     told = [
         f"git update-index --add --cacheinfo {one.mode},{one.hash},{shlex.quote(one.name)}"
         for one in found
-        if one.name.encode("utf-8", "replace").decode() == one.name
+        if not attempt.only and one.name.encode("utf-8", "replace").decode() == one.name
     ][:_COMMANDS]
+    if not told:
+        return f"This {said}: {shortened([one.path for one in found])}."
     rest = f" ({len(found) - len(told):,} more are not listed)" if len(found) > len(told) else ""
     return f"This {said}. If the user staged it on purpose, it can be staged again{rest}: {'; '.join(told)}"

@@ -151,7 +151,12 @@ async def undo_commit(context: ToolContext, commit: str, index: str, *, is_own: 
         )
     if not head.parents and (await try_read(context, ["symbolic-ref", "--quiet", "HEAD"])).exit_code != 0:
         raise ToolError(f"The commit was not undone: {commit[:8]} is the first one, and no branch is checked out.")
-    staged = await _staged_tree(context, "Taking back the commit")
+    try:
+        staged = await _staged_tree(context, "Taking back the commit")
+    except ToolError:
+        if not is_own:
+            raise
+        staged = ""  # what it has may not stay, whatever is staged
     move = ["update-ref", "-m", "git_commit: undone"]
     back = ["HEAD", head.parents[0], commit] if head.parents else ["-d", "HEAD", commit]
     moved = await keep(context, [*move, *back], {})
