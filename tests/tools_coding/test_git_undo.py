@@ -316,3 +316,28 @@ def test_leaving_a_branch_whose_name_is_no_utf_8_is_taken_back(repo: Repo) -> No
     assert not repo.runner.call(git_checkout, target="-").is_error
     assert len(repo.runner.take_back(2)) == 2
     assert repo.sh("git symbolic-ref HEAD | od -c") == before
+
+
+def test_a_branch_whose_name_is_no_utf_8_is_not_taken_for_another_one(repo: Repo) -> None:
+    repo.sh("git branch other; git branch third; git switch -qc \"$(printf 'caf\\351')\"")
+    assert not repo.runner.call(git_checkout, target="other").is_error
+    repo.sh("git switch -q third; git switch -q other")
+    assert "somebody has switched branches since then" in repo.refused()
+    assert repo.sh("git branch --show-current") == "other\n"
+
+
+def test_leaving_a_branch_whose_name_has_an_invisible_character_is_taken_back_by_its_name(repo: Repo) -> None:
+    """As in an emoji of a family, or in words of Persian."""
+    repo.sh("git branch other; git branch third; git switch -qc \"$(printf 'a\\342\\200\\215b')\"")
+    assert not repo.runner.call(git_checkout, target="other").is_error
+    repo.sh("git switch -q third; git switch -q other")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git symbolic-ref HEAD") == "refs/heads/a\u200db\n"
+
+
+def test_a_file_of_the_name_of_head_is_committed_and_taken_back(repo: Repo) -> None:
+    repo.sh("echo 1 >HEAD; echo 2 >a")
+    before = repo.state
+    assert not repo.runner.call(git_commit, message="Second").is_error
+    assert len(repo.runner.take_back()) == 1
+    assert repo.state == before

@@ -110,7 +110,7 @@ async def _is_own(context: ToolContext, before: Before, message: str, made: Newe
     """Whether the newest commit is that of the call: it has its message, to which a hook may have added something."""
     if not made.commit or made.commit == before.head or not _is_next(made, before):
         return False
-    said = await try_read(context, ["log", "-1", "--no-patch", "--format=%B", made.commit])
+    said = await try_read(context, ["log", "-1", "--no-patch", "--format=%B", made.commit, "--"])
     return message.strip().splitlines()[0].rstrip() in said.output.decode("utf-8", "replace")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -56,11 +57,7 @@ async def git_checkout(
     if path is not None:
         return await _restored(context, place, target, path, expected)
     before = await current(context)
-    if expected and expected not in before:
-        raise ToolError(
-            f"Nothing was switched: {before[0] or 'a new branch'} is the current branch now, not {expected}. Switch "
-            "by hand, without expected."
-        )
+    await _check_switch(context, target, expected, before)
     is_error = False
     try:
         text = await (_created(context, place, target) if create_branch else _switched(context, place, target))
@@ -69,13 +66,39 @@ async def git_checkout(
         if await current(context) == before:
             raise
     after = await current(context)
-    back, here = (before[0] if before[0].isprintable() else "-"), (after[0] if after[0].isprintable() else after[-1])
+    back, here = (before[0] if _can_be_named(before[0]) else "-"), (after[0] if _can_be_named(after[0]) else after[-1])
     if is_error:
         text += f"\n{here} is checked out now nevertheless. To switch back: git_checkout(target={back!r})"
         # An undo that is done must not be reported as failed: it would be offered again, before all earlier ones.
         is_error = not (expected and target in ("-", *after))
+    here = here if back == before[0] else f"{here} {_mark(before[0])}"
     undo = call_of(git_checkout, target=back, expected=here) if before[1:] and before[0] != after[0] else None
     return ToolResult(content=text, undo=undo, is_error=is_error)
+
+
+def _can_be_named(branch: str) -> bool:
+    """Whether a call and its record can have the name of a branch, as they cannot if it is no UTF-8."""
+    return branch.encode("utf-8", "replace").decode() == branch
+
+
+def _mark(branch: str) -> str:
+    """What tells a branch from others if it cannot be named."""
+    return hashlib.sha256(branch.encode("utf-8", "surrogateescape")).hexdigest()[:20]
+
+
+async def _check_switch(context: ToolContext, target: str, expected: str, now: tuple[str, ...]) -> None:
+    """Refuse to switch if another branch is current than expected, or `-` leads to another one than before."""
+    here, _, mark = expected.partition(" ")
+    if expected and here not in now:
+        raise ToolError(
+            f"Nothing was switched: {now[0] or 'a new branch'} is the current branch now, not {here}. Switch by hand, "
+            "without expected."
+        )
+    if mark and target == "-":
+        said = await try_read(context, ["rev-parse", "--symbolic-full-name", "@{-1}"])
+        branch = said.output.decode("utf-8", "surrogateescape").strip().removeprefix("refs/heads/")
+        if _mark(branch) != mark:
+            raise ToolError("Nothing was switched: somebody has switched branches since then. Switch by hand.")
 
 
 async def current(context: ToolContext) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ class Newest(Record):
 
 async def newest(context: ToolContext, commit: str = "HEAD") -> Newest:
     """The current commit of the branch, or another one."""
-    said = await try_read(context, ["log", "-1", "--no-patch", "--format=%H %T %P", commit])
+    said = await try_read(context, ["log", "-1", "--no-patch", "--format=%H %T %P", commit, "--"])
     commit, tree, *parents = said.output.decode().split() if said.exit_code == 0 else ("", "")
     return Newest(commit=commit, tree=tree, parents=parents)
 
