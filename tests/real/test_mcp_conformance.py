@@ -58,7 +58,8 @@ def inspected(marvin: Marvin, *words: str) -> Any:
         "command": PROGRAM[0],
         "args": [*PROGRAM[1:], "--working-dir", folder, "mcp", "serve", "--tools", "coding"],
     }
-    catalog.write_text(json.dumps({"mcpServers": {"marvin": {**server, "env": marvin.env}}}))
+    patient = {"connectionTimeout": 100_000}  # milliseconds: a busy machine takes longer than the usual ones
+    catalog.write_text(json.dumps({"mcpServers": {"marvin": {**server, "env": marvin.env, **patient}}}))
     env: Mapping[str, str] = {**marvin.env, "PATH": f"{os.path.dirname(node())}{os.pathsep}{os.environ['PATH']}"}
     command = [node(), str(INSPECTOR.resolve()), "--cli", "--config", str(catalog), "--server", "marvin", *words]
     done = subprocess.run(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any
 
-SDK = range(1, 10**9)
-"""The ids of calls that the client's SDK makes."""
+MODERN = "modern" in sys.argv
+"""Whether it speaks a protocol in which results ask for input."""
+SLOW = "slow" in sys.argv
+"""Whether it takes a second to begin, and another to end."""
+KEPT = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if MODERN else {}
 calls: list[Any] = []
 cancelled: list[Any] = []
 held: list[Any] = []
@@ -20,7 +24,7 @@ def send(**message: Any) -> None:
 
 def text(said: str) -> dict[str, Any]:
     """The result of a call."""
-    return {"content": [{"type": "text", "text": said}]}
+    return {"content": [{"type": "text", "text": said}], **({"resultType": "complete"} if MODERN else {})}
 
 
 def call(number: Any, how: str, params: dict[str, Any]) -> None:
@@ -35,9 +39,22 @@ def call(number: Any, how: str, params: dict[str, Any]) -> None:
         send(id=number, result=text("second"))
     elif how == "text id":
         send(id=str(number), result=text("with a text"))
+    elif how == "float id":
+        send(id=float(number), result=text("with a float"))
     elif how == "strange":
-        ids: list[Any] = [None, 1.5, [], {"a": 1}, True, 10**9 + 500, str(10**9 + 501), "9" * 5000]
-        for one in ids:
+        never: list[Any] = [
+            None,
+            1.5,
+            1e300,
+            10**9 + 0.5,
+            [],
+            {"a": 1},
+            True,
+            10**9 + 500,
+            str(10**9 + 501),
+            "9" * 5000,
+        ]
+        for one in never:
             send(id=one, result=text("nobody asked"))
         send(id=number, result=text("right"))
     elif how == "error":
@@ -53,11 +70,22 @@ def call(number: Any, how: str, params: dict[str, Any]) -> None:
             progress(params, value)
         send(id=number, result=text("done"))
         progress(params, 4)
-    elif how == "asks first":
-        first = {"resultType": "input_required", "requestState": "x", "inputRequests": {}}
-        send(id=number, result=text("to the SDK") if number in SDK else first)
-    elif how == "last words":
-        send(id=number, result=text("bye"))
+    elif how == "huge progress":
+        for value, total in ((10**400, 1), (1, 10**400)):
+            progress(params, value, total)
+        send(id=number, result=text("done"))
+    elif how == "asks":
+        question = {"mode": "form", "message": "Which?", "requestedSchema": {"type": "object", "properties": {}}}
+        asked = {"which": {"method": "elicitation/create", "params": question}}
+        first = {"resultType": "input_required", "requestState": "x", "inputRequests": asked if MODERN else {}}
+        told = text(json.dumps([params.get("requestState"), params.get("inputResponses"), calls]))
+        send(id=number, result=told if "requestState" in params else first)
+    elif how in ("other kind", "no kind"):
+        send(id=number, result={**text(json.dumps(calls)), "resultType": "other" if how == "other kind" else None})
+    elif how == "sleep":
+        time.sleep(60)
+    elif how in ("last words", "many last words"):
+        send(id=number, result=text("bye" if how == "last words" else "bye " * 1_000_000))
         sys.exit(0)
     elif how == "die":
         print("there is no cheese", file=sys.stderr)
@@ -69,10 +97,10 @@ def call(number: Any, how: str, params: dict[str, Any]) -> None:
                 send(id=one, result=text(str(held.index(one))))
 
 
-def progress(params: dict[str, Any], value: Any) -> None:
+def progress(params: dict[str, Any], value: Any, total: Any = None) -> None:
     """Report progress, with a valid value or another one."""
     told = {"progressToken": params["_meta"]["progressToken"], "progress": value, "message": "step"}
-    send(method="notifications/progress", params=told)
+    send(method="notifications/progress", params=told if total is None else {**told, "total": total})
 
 
 def serve() -> None:
@@ -80,13 +108,16 @@ def serve() -> None:
     for line in sys.stdin:
         message = json.loads(line)
         method, number, params = message.get("method"), message.get("id"), message.get("params") or {}
-        if method == "initialize":
+        if method == "server/discover" and MODERN:
+            send(id=number, result={**KEPT, "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
+        elif method == "initialize":
+            time.sleep(1 if SLOW else 0)
             info = {"name": "trial", "version": "1"}
             able = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
             send(id=number, result=able)
         elif method == "tools/list":
             schema = {"type": "object", "properties": {"how": {"type": "string"}}}
-            send(id=number, result={"tools": [{"name": "do", "inputSchema": schema}]})
+            send(id=number, result={**KEPT, "tools": [{"name": "do", "inputSchema": schema}]})
         elif method == "notifications/cancelled":
             cancelled.append(params["requestId"])
             send(id=params["requestId"], result=text("too late"))
@@ -98,3 +129,4 @@ def serve() -> None:
 
 if __name__ == "__main__":
     serve()
+    time.sleep(1 if SLOW else 0)

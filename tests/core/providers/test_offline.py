@@ -158,7 +158,7 @@ OFFERED: dict[str, str] = {
     "git status and git log": "git_log",
     "git status\nrm -rf /": "git_status",
     "git status; git log": "git_log",
-    "do not read README.md": "read_file",
+    "do not read README.md": "",
     "don't run the tests": "",
     "never commit everything with the message x": "",
     "read README.md without the header": "read_file",

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
-from mcp import Client
+from mcp import Client, MCPError
+from mcp.client import ClientRequestContext
 from pydantic import FileUrl
 
 from ..api.config import McpServer
@@ -99,6 +100,25 @@ def take_results(client: Client) -> None:
         pass
 
     client.session.validate_tool_result = taken  # type: ignore[method-assign]
+
+
+async def given_to(client: Client, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a server asks for before it gives a result: arguments with which the SDK continues the call.
+
+    Raises:
+        MCPError: it asks for something that is refused.
+        ValueError: it does not ask for anything valid.
+    """
+    asked = types.InputRequiredResult.model_validate(answer, by_name=False)
+    given: types.InputResponses = {}
+    for key, request in (asked.input_requests or {}).items():
+        meta = request.params.meta if request.params else None
+        context = ClientRequestContext(session=client.session, request_id=key, meta=meta)
+        response = await client.session.dispatch_input_request(context, request)
+        if isinstance(response, types.ErrorData):
+            raise MCPError.from_error_data(response)
+        given[key] = response
+    return {"input_responses": given or None, "request_state": asked.request_state}
 
 
 async def _answered(server: str, asked: types.ElicitRequestParams, caller: Caller) -> types.ElicitResult:

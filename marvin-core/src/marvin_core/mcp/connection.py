@@ -135,6 +135,7 @@ class Connection:
 
     async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> ToolResult:
         """Call a tool. Raises the same errors as `use`."""
+        from .answers import given_to
         from .results import result_in, result_of
 
         def tell(progress: float, total: float | None, message: str | None) -> None:
@@ -145,11 +146,14 @@ class Connection:
 
         async def work(client: Client) -> ToolResult:
             direct = self._wire.calls if self._wire is not None else None
+            given: Mapping[str, Any] = {}
             if direct is not None and direct.are_possible:
-                found = result_in(await direct.call(tool, arguments, tell))
+                answer = await direct.call(tool, arguments, tell)
+                found = result_in(answer)
                 if found is not None:
                     return found
-            return result_of(await client.call_tool(tool, dict(arguments), progress_callback=progress))
+                given = await given_to(client, answer)
+            return result_of(await client.call_tool(tool, dict(arguments), progress_callback=progress, **given))
 
         return await self.use(work, caller)
 
@@ -216,9 +220,11 @@ class Connection:
             if not ready.done():
                 ready.set_exception(self._unreachable(self._fault))
         finally:
-            self._client = self._wire = None
+            if self._closing is closing:  # else the start was cancelled, and the next connection is there
+                self._client = self._wire = None
+                if wire is not None:
+                    self._fault = self._fault or wire.fault
             if wire is not None:
-                self._fault = self._fault or wire.fault
                 await asyncio.shield(wire.close())
             if not ready.done():
                 ready.set_exception(self._unreachable(self._fault or "it was ended"))
@@ -227,7 +233,8 @@ class Connection:
         from .stdio.wire import Wire
 
         def ended(why: str) -> None:
-            self._fault = why
+            if self._closing is closing:
+                self._fault = why
             closing.set()
 
         wire = Wire(ended)

@@ -33,20 +33,25 @@ _LARGEST_IMAGE = 5_000_000
 """The maximum length of base64 that model services accept, in characters."""
 _MOST_IMAGES = 10
 _NAME_SHOWN = 300
-_WHOLE = "complete"
-"""The kind of a result after which nothing is left to ask."""
+_WHOLE, _ASKS = "complete", "input_required"
+"""The kind of a result, and the kind of an answer that asks for input first."""
 
 
 def result_in(answer: Mapping[str, Any]) -> ToolResult | None:
-    """The result of a call, as the server sent it; None if the server first asks for what only the SDK can give.
+    """The result of a call, as the server sent it; None if the server asks for input first.
+
+    Any other kind counts as a result, as in the SDK: older protocols have no kinds.
 
     Raises:
         ValueError: it is no result of a tool.
     """
     from mcp_types import CallToolResult
 
-    if answer.get("resultType", _WHOLE) != _WHOLE:
+    kind = answer.get("resultType", _WHOLE)
+    if kind == _ASKS and "content" not in answer:
         return None
+    if not isinstance(kind, str):
+        answer = {**answer, "resultType": _WHOLE}
     return result_of(CallToolResult.model_validate(answer, by_name=False))
 
 

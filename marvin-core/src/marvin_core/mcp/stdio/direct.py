@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from mcp import MCPError
@@ -39,10 +40,15 @@ class _Call(NamedTuple):
 
 
 class DirectCalls:
-    """The calls of one connection."""
+    """The calls of one connection.
 
-    def __init__(self, send: Send) -> None:
+    Args:
+        give_up: ends the connection, since the program takes no input.
+    """
+
+    def __init__(self, send: Send, give_up: Callable[[str], Awaitable[None]]) -> None:
         self._send = send
+        self._give_up = give_up
         self._meta: dict[str, Any] | None = None
         self._running: dict[int, _Call] = {}
         self._next = _FIRST
@@ -65,7 +71,6 @@ class DirectCalls:
 
         Raises:
             MCPError: the server answers with an error, or the connection ends.
-            ToolError: the program has ended, or does not read.
         """
         if self._meta is None or self._is_over:
             raise _closed()
@@ -75,6 +80,11 @@ class DirectCalls:
         self._running[number] = call
         try:
             self._write({"id": number, "method": _CALL, "params": params})
+        except ToolError as error:
+            del self._running[number]
+            await self._give_up(str(error))
+            raise _closed() from error
+        try:
             return await call.answer
         except asyncio.CancelledError:
             self._cancel(number)
@@ -103,9 +113,11 @@ class DirectCalls:
                 call.answer.set_exception(_closed())
 
     def _took_progress(self, params: Any) -> bool:
-        if not isinstance(params, dict) or (number := _number(params.get(_MARK))) is None:
+        if not isinstance(params, dict):
             return False
         done, total, text = params.get("progress"), params.get("total"), params.get("message")
+        if (number := _number(params.get(_MARK))) is None:
+            return _is_beyond_floats(done) or _is_beyond_floats(total)  # they would end the connection of the SDK
         call = self._running.get(number)
         if call is None or call.answer.done() or not _is_amount(done):
             return True
@@ -139,14 +151,20 @@ def _settle(answer: asyncio.Future[dict[str, Any]], message: Mapping[str, Any]) 
 
 
 def _number(value: Any) -> int | None:
-    """An id of these calls; some servers send numbers back as texts."""
+    """An id of these calls; some servers send large numbers back as 1e+09, or as texts."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(_FIRST)):
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if type(value) is int and value >= _FIRST else None
 
 
 def _is_amount(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and not _is_beyond_floats(value)
+
+
+def _is_beyond_floats(value: Any) -> bool:
+    return isinstance(value, int) and value.bit_length() >= sys.float_info.max_exp
 
 
 def _closed() -> MCPError:

@@ -47,12 +47,13 @@ class Wire:
         self._tell = ended
         self._rest = bytearray()
         self._lines: deque[bytes] = deque()
-        self._arrived = asyncio.Event()
+        self._arrived = asyncio.Event()  # set until all lines have been passed on
         self._received = 0
         self._errors = bytearray()
         self._talk: Conversation | None = None
-        self.calls = DirectCalls(self._write)
+        self.calls = DirectCalls(self._write, self.give_up_soon)
         self._over = asyncio.Event()
+        self._end = ""
         self.fault = ""
         """Why the stream has ended; empty while it is open."""
 
@@ -89,6 +90,8 @@ class Wire:
                         yield message
                     if self._lines:  # a server that sends much holds up nobody else
                         await asyncio.sleep(0)
+                if self._end:
+                    self.give_up(self._end)
                 if self.fault:
                     return
                 self._arrived.clear()
@@ -149,7 +152,9 @@ class Wire:
     def _ended(self) -> None:
         said = self._errors.decode("utf-8", "replace").strip()
         last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
-        self.give_up(f"it ended: {last}" if last else "it ended by itself")
+        self._end = f"it ended: {last}" if last else "it ended by itself"
+        if not self._arrived.is_set():  # else an answer may be among the lines that wait
+            self.give_up(self._end)
 
 
 def _parsed(line: bytes) -> Any:
