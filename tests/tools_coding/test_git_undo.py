@@ -80,16 +80,40 @@ def test_what_was_staged_since_stays_staged(repo: Repo) -> None:
     assert repo.sh("git status -s") == "M  a\nM  b\n"
 
 
-def test_a_commit_that_is_not_the_newest_or_was_pushed_is_refused(repo: Repo) -> None:
+PUSHED = "git init -q --bare ../far; git push -q ../far main; git fetch -q ../far main:refs/remotes/far/main"
+
+
+@pytest.mark.parametrize(
+    ("since", "why"),
+    [
+        ("git commit -q --allow-empty -m Third", "is no longer the newest commit"),
+        ("git reset -q --hard HEAD^", "is no longer the newest commit"),
+        (PUSHED, "was already pushed"),
+        (f"{PUSHED}; git switch -qc other HEAD^", "was already pushed"),
+    ],
+    ids=["older", "gone", "pushed", "elsewhere"],
+)
+def test_a_commit_that_can_never_be_undone_does_not_hold_up_earlier_calls(repo: Repo, since: str, why: str) -> None:
+    repo.runner.call(write_file, path="c", content="c\n")
+    repo.sh("echo 2 >a")
+    repo.runner.call(git_commit, message="Second", paths=["a"])
+    repo.sh(since)
+    told = repo.refused()
+    assert why in told
+    assert "git revert" in told
+    assert "It is no longer listed" in told
+    (line,) = repo.runner.take_back()
+    assert line.startswith("write_file")
+
+
+def test_a_commit_of_another_branch_is_undone_once_that_is_checked_out(repo: Repo) -> None:
     repo.sh("echo 2 >a")
     repo.runner.call(git_commit, message="Second")
-    repo.sh("git commit -q --allow-empty -m Third")
-    assert "git revert" in repo.refused()
-    repo.sh(
-        "git reset -q --soft HEAD^; git init -q --bare ../far; git push -q ../far main; git fetch -q ../far "
-        "main:refs/remotes/far/main"
-    )
-    assert "was already pushed" in repo.refused()
+    repo.sh("git switch -qc other HEAD^")
+    assert "Switch to its branch" in repo.refused()
+    repo.sh("git switch -q main")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git log --format=%s; git status -s") == "First\n M a\n"
 
 
 def test_a_merge_is_not_taken_back_by_half(repo: Repo) -> None:

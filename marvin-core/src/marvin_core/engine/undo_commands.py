@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..api.errors import MarvinError
-from ..guard.undo.ledger import Claim, Inverse, LedgerEntry, NeverTakenBack, Span, is_live, this_process
+from ..guard.undo.ledger import NOT_LISTED, Claim, Inverse, LedgerEntry, NeverTakenBack, Span, is_live, this_process
 from ..guard.undo.restoring import FOLDER, blocked_by, put_files_back, read_now, remove_created, state_of
 from ..guard.undo.snapshots import SnapshotFailure, Snapshots
 from ..guard.undo.trees import Change, Kept
@@ -90,7 +90,7 @@ async def _complete(snapshots: Snapshots, span: Span, claim: Claim, *, is_runnin
 
 
 def _never(why: str) -> NeverTakenBack:
-    return NeverTakenBack(f"{why} It is no longer listed; the next /undo applies to the call before it.")
+    return NeverTakenBack(f"{why} {NOT_LISTED}")
 
 
 async def _unchanged_since(snapshots: Snapshots, root: Path, changes: Sequence[Change]) -> Sequence[Change]:

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from marvin_core import Record, ToolContext, ToolError, ToolResult, in_thread, open_without_links, opened_folder
+from marvin_core import (
+    NeverUndone,
+    Record,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    in_thread,
+    open_without_links,
+    opened_folder,
+)
 
 from .place import Place, remove_left
 from .running import failure, is_locked, keep, keep_unlocked, read, try_read
@@ -128,6 +137,27 @@ def taken_back(made: Newest, before: Before, own: str) -> str:
     return made.commit if own and made.commit.startswith(own) and len(made.parents) == 1 else ""
 
 
+async def _check_newest(context: ToolContext, commit: str, head: Newest, *, is_own: bool) -> None:
+    """Refuse to undo a commit that is not the newest one, or has been pushed."""
+    why = ""
+    if head.commit != commit or (len(head.parents) > 1 and not is_own):
+        why = (
+            f"{commit[:8]} is no longer the newest commit of this branch. Switch to its branch, or create a commit "
+            f"that reverts it: git revert {commit[:8]}"
+        )
+    elif not head.parents and (await try_read(context, ["symbolic-ref", "--quiet", "HEAD"])).exit_code != 0:
+        why = f"{commit[:8]} is the first one, and no branch is checked out."
+    pushed = await read(context, "git branch", ["for-each-ref", "--contains", commit, "--count=1", "refs/remotes"])
+    if pushed.output.strip():
+        why = f"{commit[:8]} was already pushed. Create a commit that reverts it: git revert {commit[:8]}"
+    elif why:
+        tips = await try_read(context, ["for-each-ref", "--points-at", commit, "--count=1", "refs/heads"])
+        if tips.output.strip():  # it can be undone once that branch is checked out
+            raise ToolError(f"The commit was not undone: {why}")
+    if why:
+        raise NeverUndone(f"The commit was not undone: {why}")
+
+
 async def undo_commit(context: ToolContext, commit: str, index: str, *, is_own: bool = False) -> ToolResult:
     """Move the branch to the commit before, and restore the index if nothing was staged since.
 
@@ -135,22 +165,10 @@ async def undo_commit(context: ToolContext, commit: str, index: str, *, is_own: 
         is_own: whether the call that undoes it has made it; then it may be a merge.
 
     Raises:
-        ToolError: the commit is no longer the newest one, or was pushed.
+        NeverUndone: the commit is no longer the newest one of a branch, or was pushed.
     """
     head = await newest(context)
-    if head.commit != commit or (len(head.parents) > 1 and not is_own):
-        raise ToolError(
-            f"The commit was not undone: {commit[:8]} is no longer the newest commit of this branch. Switch to its "
-            f"branch, or create a commit that reverts it: git revert {commit[:8]}"
-        )
-    pushed = await read(context, "git branch", ["for-each-ref", "--contains", commit, "--count=1", "refs/remotes"])
-    if pushed.output.strip():
-        raise ToolError(
-            f"The commit was not undone: {commit[:8]} was already pushed. Create a commit that reverts it: git "
-            f"revert {commit[:8]}"
-        )
-    if not head.parents and (await try_read(context, ["symbolic-ref", "--quiet", "HEAD"])).exit_code != 0:
-        raise ToolError(f"The commit was not undone: {commit[:8]} is the first one, and no branch is checked out.")
+    await _check_newest(context, commit, head, is_own=is_own)
     try:
         staged = await _staged_tree(context, "Taking back the commit")
     except ToolError:

@@ -39,8 +39,11 @@ _SHARE = 10
 """Old entries are searched again after this share of the size limit was written."""
 
 
+NOT_LISTED = "It is no longer listed; the next /undo applies to the call before it."
+
+
 class NeverTakenBack(MarvinError):
-    """A call can never be undone."""
+    """A call can never be undone; its text ends with `NOT_LISTED`."""
 
 
 class LedgerEntry(Record):
