@@ -151,7 +151,7 @@ class ToolOutput(Record):
     `lasting` is put into the summary when the call itself is removed from the conversation; it has no effect before.
     `reveals` are the names of deferred tools that requests include from now on. `origins` says where the result comes
     from: web, repository, private, secret. `asked` is what a person answered before the call ran: once, session,
-    always, edit or no; empty if nobody was asked. `is_final` marks an error that another try cannot mend.
+    always, edit or no; empty if nobody was asked. `is_final` marks an error that no other try can avoid.
     """
 
     call_id: str

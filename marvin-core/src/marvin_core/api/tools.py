@@ -42,7 +42,7 @@ class ToolResult(Record):
     must still know after compaction: it is put into the summary word for word, unless a later call of the tool
     succeeded. At most 8,000 characters of it are kept. `reveals` are names of deferred tools that requests include from
     now on. `origins` says where this result comes from, beside the tool's own labels: web, repository, private or
-    secret (`labels:` in config.yaml). `is_final` marks an error that another try cannot mend: raise `NeverUndone`.
+    secret (`labels:` in config.yaml). `is_final` marks an error that no other try can avoid: raise `NeverUndone`.
     """
 
     content: str | tuple[Text | Image, ...]
