@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -141,6 +143,13 @@ def test_a_commit_that_is_cancelled_after_it_was_made_is_compared(repo: Folder, 
         assert repo.sh("git log --format=%s; git show HEAD:a.txt; git status --porcelain") == "m\nfirst\nall\n"
 
 
+def test_what_somebody_else_commits_during_a_hook_is_not_staged_as_reverted(repo: Folder) -> None:
+    hook(repo, "git update-ref HEAD $(git commit-tree $(git write-tree) -p HEAD -m theirs)")
+    repo.sh("echo 2 > a.txt; echo n > n.txt")
+    repo.error(git_commit, message="m")
+    assert repo.sh("git log --format=%s; git status --porcelain") == "theirs\nfirst\n"
+
+
 # Merges
 
 
@@ -174,14 +183,23 @@ def test_hundreds_of_conflicts_are_unresolved_again(repo: Folder) -> None:
 # Locks
 
 
-LOCKS = "touch .git/index.lock; (sleep {0}; rm -f .git/index.lock) > /dev/null 2>&1 & exit 1"
-
-
 def test_what_is_staged_is_kept_if_the_index_is_locked_for_a_moment(repo: Folder) -> None:
     """As by a `git status` of an editor."""
-    hook(repo, f"rm -f .git/index.lock; {LOCKS.format(0.3)}")
+    hook(repo, "touch .git/index.lock .git/told; exit 1")
     repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt")
-    repo.error(git_commit, message="m")
+    lock, told = repo.root / ".git" / "index.lock", repo.root / ".git" / "told"
+
+    def release() -> None:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and not (told.exists() and lock.exists()):
+            time.sleep(0.02)
+        time.sleep(0.3)
+        lock.unlink()
+
+    with ThreadPoolExecutor() as threads:
+        released = threads.submit(release)
+        repo.error(git_commit, message="m")
+        released.result()
     assert repo.sh("git show :a.txt") == "part\n"
 
 

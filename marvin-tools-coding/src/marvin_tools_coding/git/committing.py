@@ -182,7 +182,7 @@ async def _confirm(context: ToolContext, place: Place, attempt: Attempt, made: N
         await stage_as_before(context, place, attempt, wrong=wrong, head=head)
     except ToolError as error:
         raise ToolError(f"The commit was undone: {why}\n{error}") from error
-    said = unstaged(attempt, changed, wrong) if before.index else ""
+    said = unstaged(attempt, changed, set(wrong)) if before.index else ""
     raise ToolError("\n".join(filter(None, (f"The commit was undone: {why}", said))))
 
 

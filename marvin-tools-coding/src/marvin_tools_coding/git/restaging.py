@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 
 from marvin_core import Record, ToolContext, ToolError
@@ -13,7 +13,7 @@ from .contents import FILE_MODES, Stored, differing, in_index, why_differing
 from .place import Place
 from .running import failure, keep_unlocked, names
 from .staging import shortened
-from .undo import Before
+from .undo import Before, newest
 
 _TRIES = 3
 _AT_ONCE = 500
@@ -105,30 +105,48 @@ async def stage_as_before(
     Raises:
         ToolError: it could not be staged; the text says how to.
     """
-    before, known = attempt.before, attempt.known
-    base = () if head else known if before.index or everything else attempt.files
-    now = await in_index(context, place, place.scope, head or before.head)
-    changed = [pair for pair in _changed(base, now) if pair[0].path in wrong or within([pair[0]], attempt.only)]
-    other = await differing(context, [one for one, _ in changed], attempt.checked)
-    ours = {one.name for one in (*known, *attempt.files) if before.index and not head}
+    before, bad = attempt.before, set(wrong)
+    base = () if head else attempt.known if before.index or everything else attempt.files
+    changed = await _changed_since(context, place, attempt, base, (head, bad))
+    other = set(await differing(context, [one for one, _ in changed], attempt.checked))
+    bad |= other
+    ours = {one.name for one in (*attempt.known, *attempt.files) if before.index and not head}
     ours = {one.name for one, _ in changed} if everything else ours
-    ours -= {one.name for one in known if one.status == "U"}
-    back = [then for one, then in changed if one.name in ours or one.path in other or one.path in wrong]
+    ours -= {one.name for one in attempt.known if one.status == "U"}
+    back = [then for one, then in changed if one.name in ours or one.path in bad]
     try:
         await put_back(context, back)
         if not before.index:
-            await _unresolve(context, [*{*wrong, *other}])
+            await _unresolve(context, [*bad])
     except ToolError as error:
         said = f" To stage what was staged before, run_command: git read-tree --reset {before.index}"
         raise ToolError(f"{error}{said if before.index else ''}") from error
     return unstaged(attempt, [one for one, _ in changed], other)
 
 
+async def _changed_since(
+    context: ToolContext, place: Place, attempt: Attempt, base: Iterable[Stored], given: tuple[str, set[str]]
+) -> Sequence[tuple[Stored, Stored]]:
+    """What the call, a hook or somebody else has staged since, as in `_changed`.
+
+    Args:
+        given: `head` and `wrong` of `stage_as_before`.
+    """
+    head, wrong = given
+    now = await in_index(context, place, place.scope, head or attempt.before.head)
+    changed = _changed(base, now)
+    inside = {one.name for one in within([one for one, _ in changed], attempt.only)}
+    if not head and (await newest(context)).commit != attempt.before.head:
+        # Somebody else has committed since: what is staged as in that commit is theirs.
+        inside &= {one.name for one in await in_index(context, place, place.scope)}
+    return [pair for pair in changed if pair[0].name in inside or pair[0].path in wrong]
+
+
 def within(stored: Iterable[Stored], only: Sequence[str]) -> Sequence[Stored]:
     """Those of the files that are below the paths; all without paths."""
-    folders = tuple(f"{path}/" for path in only)
-    all_here = not only or "." in only
-    return [one for one in stored if all_here or one.path in only or one.path.startswith(folders)]
+    folders, named = tuple(f"{path}/" for path in only), set(only)
+    all_here = not only or "." in named
+    return [one for one in stored if all_here or one.path in named or one.path.startswith(folders)]
 
 
 def _changed(base: Iterable[Stored], now: Iterable[Stored]) -> Sequence[tuple[Stored, Stored]]:
@@ -149,7 +167,7 @@ async def clear_index(context: ToolContext, place: Place, attempt: Attempt) -> s
     A commit of some paths may have read it, or a hook. Returns how to stage it again: it may be from somebody else.
     """
     now = await in_index(context, place, attempt.only)
-    other = await differing(context, now, attempt.files)
+    other = set(await differing(context, now, attempt.files))
     await put_back(context, [one.committed for one in now if one.path in other])
     return unstaged(attempt, now, other)
 
@@ -186,7 +204,7 @@ async def _unresolve(context: ToolContext, paths: Sequence[str]) -> None:
         raise failure(context, "Having the files be in conflict again", result)
 
 
-def unstaged(attempt: Attempt, stored: Sequence[Stored], paths: Sequence[str]) -> str:
+def unstaged(attempt: Attempt, stored: Sequence[Stored], paths: Collection[str]) -> str:
     """How to stage again what of some paths was staged; empty without paths.
 
     If git was given paths, it may itself have read what it staged, and elsewhere. Then nothing leads to that content.
