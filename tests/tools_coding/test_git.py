@@ -308,6 +308,24 @@ def test_a_hook_that_refuses_is_heard(repo: Folder) -> None:
     assert "missing semicolon" in got
 
 
+def test_what_a_hook_says_of_its_tests_is_no_advice_on_git(repo: Folder) -> None:
+    hook = repo.root / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\necho 'FAILED test_sum: got 3 but expected 4'\nexit 1\n")
+    hook.chmod(0o755)
+    repo.sh("echo x >> a.txt")
+    told = repo.error(git_commit, message="m")
+    assert "got 3 but expected 4" in told
+    assert "Somebody else" not in told
+
+
+def test_a_commit_of_somebody_else_during_a_hook_is_told(repo: Folder) -> None:
+    hook = repo.root / ".git/hooks/pre-commit"
+    hook.write_text('#!/bin/sh\ngit update-ref HEAD "$(git commit-tree HEAD^{tree} -p HEAD -m theirs)"\n')
+    hook.chmod(0o755)
+    repo.sh("echo x >> a.txt")
+    assert "Somebody else committed" in repo.error(git_commit, message="m")
+
+
 def test_no_author_says_how_to_set_one(repo: Folder) -> None:
     """I10: git without a name tells how to set it."""
     repo.sh("echo x >> a.txt; git config user.useConfigOnly true")

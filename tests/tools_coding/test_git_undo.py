@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,16 +80,40 @@ def test_what_was_staged_since_stays_staged(repo: Repo) -> None:
     assert repo.sh("git status -s") == "M  a\nM  b\n"
 
 
-def test_a_commit_that_is_not_the_newest_or_was_pushed_is_refused(repo: Repo) -> None:
+PUSHED = "git init -q --bare ../far; git push -q ../far main; git fetch -q ../far main:refs/remotes/far/main"
+
+
+@pytest.mark.parametrize(
+    ("since", "why"),
+    [
+        ("git commit -q --allow-empty -m Third", "is no longer the newest commit"),
+        ("git reset -q --hard HEAD^", "is no longer the newest commit"),
+        (PUSHED, "was already pushed"),
+        (f"{PUSHED}; git switch -qc other HEAD^", "was already pushed"),
+    ],
+    ids=["older", "gone", "pushed", "elsewhere"],
+)
+def test_a_commit_that_can_never_be_undone_does_not_hold_up_earlier_calls(repo: Repo, since: str, why: str) -> None:
+    repo.runner.call(write_file, path="c", content="c\n")
+    repo.sh("echo 2 >a")
+    repo.runner.call(git_commit, message="Second", paths=["a"])
+    repo.sh(since)
+    told = repo.refused()
+    assert why in told
+    assert "git revert" in told
+    assert "It is no longer listed" in told
+    (line,) = repo.runner.take_back()
+    assert line.startswith("write_file")
+
+
+def test_a_commit_of_another_branch_is_undone_once_that_is_checked_out(repo: Repo) -> None:
     repo.sh("echo 2 >a")
     repo.runner.call(git_commit, message="Second")
-    repo.sh("git commit -q --allow-empty -m Third")
-    assert "git revert" in repo.refused()
-    repo.sh(
-        "git reset -q --soft HEAD^; git init -q --bare ../far; git push -q ../far main; git fetch -q ../far "
-        "main:refs/remotes/far/main"
-    )
-    assert "was already pushed" in repo.refused()
+    repo.sh("git switch -qc other HEAD^")
+    assert "Switch to its branch" in repo.refused()
+    repo.sh("git switch -q main")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git log --format=%s; git status -s") == "First\n M a\n"
 
 
 def test_a_merge_is_not_taken_back_by_half(repo: Repo) -> None:
@@ -192,6 +217,18 @@ def test_a_commit_right_after_one_of_somebody_else_is_taken_back(repo: Repo) -> 
     assert repo.sh("git log --format=%s; git status -s") == "Theirs\nFirst\nM  a\n"
 
 
+def test_a_commit_whose_git_is_ended_by_a_hook_is_told_and_taken_back(repo: Repo) -> None:
+    repo.sh("printf '#!/bin/sh\\nkill -9 $PPID\\n' >.git/hooks/post-commit; chmod +x .git/hooks/post-commit")
+    repo.sh("echo part >a; git add a; echo all >a")
+    before = repo.state
+    told = repo.runner.call(git_commit, message="Second")
+    assert not told.is_error
+    assert "git itself failed afterwards, with exit code -9." in told.text
+    assert repo.sh("git log --format=%s; git show HEAD:a; git status -s") == "Second\nFirst\nall\n"
+    assert len(repo.runner.take_back()) == 1
+    assert (repo.state, repo.sh("git show :a")) == (before, "part\n")
+
+
 def test_two_undo_one_commit_at_once(repo: Repo) -> None:
     """One of them does; the other one says why not, and no commit before is lost."""
     repo.sh("echo 2 >a")
@@ -233,6 +270,68 @@ def test_a_restored_file_is_taken_back_though_a_hook_failed(repo: Repo) -> None:
     assert repo.sh("cat a") == "mine\n"
 
 
+@pytest.mark.parametrize(
+    "arguments", [{"target": "other"}, {"target": "HEAD^0"}, {"target": "HEAD", "path": "a"}], ids=str
+)
+def test_an_undo_whose_hook_fails_is_done_and_does_not_hold_up_earlier_ones(
+    repo: Repo, arguments: dict[str, object]
+) -> None:
+    repo.sh("git branch other; printf '#!/bin/sh\\nexit 3\\n' >.git/hooks/post-checkout; chmod +x .git/hooks/*")
+    repo.runner.call(write_file, path="c", content="c\n")
+    repo.sh("echo mine >a")
+    seen = "git symbolic-ref HEAD; git rev-parse HEAD; head -v *"
+    before = repo.sh(seen)
+    assert repo.runner.call(git_checkout, **arguments).is_error
+    (line,) = repo.runner.take_back()
+    assert line.startswith("git_checkout")
+    assert repo.sh(seen) == before
+    (line,) = repo.runner.take_back()
+    assert line.startswith("write_file")
+
+
+def test_a_restored_folder_is_as_it_was_before_and_nothing_more_of_it_is_staged(repo: Repo) -> None:
+    """A snapshot has ignored files and new ones, too: staged, the next commit would have them."""
+    repo.sh("mkdir d; echo .env >.gitignore; echo 1 >d/a; echo 1 >d/b; echo 1 >d/old; git add .; git commit -qm Folder")
+    repo.sh("git rm -q d/old; echo 1 >d/since; git add .; git commit -qm Later")
+    repo.sh("echo part >d/a; git add d/a; echo all >d/a; echo mine >d/b; echo key >d/.env; echo new >d/new")
+    seen = "git status -s --ignored; git ls-files --stage; head -v d/* d/.env"
+    before = repo.sh(seen)
+    told = repo.runner.call(git_checkout, target="HEAD~", path="d")
+    assert not told.is_error
+    assert repo.sh("cat d/a d/b d/old") == "1\n1\n1\n"
+    repo.runner.take_back()
+    assert repo.sh(seen) == before
+    repo.sh("git checkout -q HEAD -- d; echo later >d/new; git add d/new")
+    (snapshot,) = re.findall(r"refs/marvin/snapshots/[\w-]+", told.text)
+    assert not repo.runner.call(git_checkout, target=snapshot, path="d").is_error
+    assert repo.sh("cat d/a d/b d/new; git status -s d") == "all\nmine\nnew\nMM d/a\n M d/b\nAM d/new\n"
+    assert repo.sh("git show :d/new; git show :d/a") == "later\npart\n"
+
+
+def test_a_restored_folder_is_taken_back_though_it_has_newer_files(repo: Repo) -> None:
+    repo.sh("mkdir d; echo 1 >d/a; echo 1 >d/old; git add .; git commit -qm Folder; git rm -q d/old; echo 2 >d/a")
+    repo.sh("echo 1 >d/since; git add .; git commit -qm Later")
+    seen = "git status -s; head -v d/*"
+    before = repo.sh(seen)
+    repo.runner.call(git_checkout, target="HEAD~", path="d")
+    repo.sh("echo mine >d/mine")
+    assert len(repo.runner.take_back()) == 1
+    repo.sh("rm d/mine")
+    assert repo.sh(seen) == before
+
+
+@pytest.mark.parametrize("delete", ["rm -r d", "git rm -rq d", "rm d/a"])
+@pytest.mark.parametrize("path", ["d", "d/a"])
+def test_what_was_deleted_before_it_was_restored_is_deleted_again(repo: Repo, delete: str, path: str) -> None:
+    repo.sh(f"mkdir d; echo 1 >d/a; echo 1 >d/b; git add .; git commit -qm Folder; {delete}")
+    seen = "git status -s; find . -path ./.git -prune -o -type f -print"
+    before = repo.sh(seen)
+    assert not repo.runner.call(git_checkout, target="HEAD", path=path).is_error
+    assert repo.sh(f"ls {path}")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh(seen) == before
+
+
 def test_leaving_a_branch_whose_name_is_no_utf_8_is_taken_back(repo: Repo) -> None:
     """Neither a call nor its record can name it."""
     repo.sh("git branch other; git switch -qc \"$(printf 'caf\\351')\"")
@@ -241,3 +340,28 @@ def test_leaving_a_branch_whose_name_is_no_utf_8_is_taken_back(repo: Repo) -> No
     assert not repo.runner.call(git_checkout, target="-").is_error
     assert len(repo.runner.take_back(2)) == 2
     assert repo.sh("git symbolic-ref HEAD | od -c") == before
+
+
+def test_a_branch_whose_name_is_no_utf_8_is_not_taken_for_another_one(repo: Repo) -> None:
+    repo.sh("git branch other; git branch third; git switch -qc \"$(printf 'caf\\351')\"")
+    assert not repo.runner.call(git_checkout, target="other").is_error
+    repo.sh("git switch -q third; git switch -q other")
+    assert "somebody has switched branches since then" in repo.refused()
+    assert repo.sh("git branch --show-current") == "other\n"
+
+
+def test_leaving_a_branch_whose_name_has_an_invisible_character_is_taken_back_by_its_name(repo: Repo) -> None:
+    """As in an emoji of a family, or in words of Persian."""
+    repo.sh("git branch other; git branch third; git switch -qc \"$(printf 'a\\342\\200\\215b')\"")
+    assert not repo.runner.call(git_checkout, target="other").is_error
+    repo.sh("git switch -q third; git switch -q other")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git symbolic-ref HEAD") == "refs/heads/a\u200db\n"
+
+
+def test_a_file_of_the_name_of_head_is_committed_and_taken_back(repo: Repo) -> None:
+    repo.sh("echo 1 >HEAD; echo 2 >a")
+    before = repo.state
+    assert not repo.runner.call(git_commit, message="Second").is_error
+    assert len(repo.runner.take_back()) == 1
+    assert repo.state == before

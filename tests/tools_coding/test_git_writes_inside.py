@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from marvin_core import ToolResult
 from marvin_tools_coding.git import write_inside
 from marvin_tools_coding.git.here import without_names_elsewhere
 from marvin_tools_coding.git.switching import git_checkout
@@ -39,6 +40,14 @@ def hook(repo: Folder, script: str) -> None:
     file.chmod(0o755)
 
 
+def failed(folder: Folder, **arguments: str) -> str:
+    """What the model reads of a checkout that has done something, and then failed."""
+    result = folder.run(lambda: folder.called(git_checkout, **arguments))
+    assert isinstance(result, ToolResult)
+    assert result.is_error
+    return text(result)
+
+
 def left(tmp_path: Path) -> list[str]:
     return sorted(path.name for path in tmp_path.iterdir())
 
@@ -56,7 +65,7 @@ def test_a_hook_changes_files_here_and_temporary_ones(repo: Folder, tmp_path: Pa
 @on_linux
 def test_a_hook_that_changes_other_files_fails_and_the_error_says_what_to_do(repo: Folder, tmp_path: Path) -> None:
     hook(repo, f"echo x > {tmp_path}/elsewhere.txt")
-    told = repo.call(git_checkout, target="other")
+    told = failed(repo, target="other")
     assert "Permission denied" in told
     assert "run_command: git switch, or git checkout" in told
     assert left(tmp_path) == ["home", "project"]
@@ -87,7 +96,7 @@ def test_a_filter_that_cannot_change_other_files_is_told(repo: Folder, tmp_path:
 def test_the_way_back_is_told_if_a_hook_fails_after_a_file_was_restored(repo: Folder, tmp_path: Path) -> None:
     hook(repo, "exit 3")
     (repo.root / "a.txt").write_text("work\n")
-    told = repo.call(git_checkout, target="HEAD", path="a.txt")
+    told = failed(repo, target="HEAD", path="a.txt")
     assert "a.txt had uncommitted changes, which were saved. To restore them:" in told
     (snapshot,) = repo.sh("git for-each-ref --format='%(refname)' | grep -v heads").split()
     assert snapshot.rpartition("/")[2] in told
@@ -104,7 +113,7 @@ def test_the_parent_of_a_folder_with_the_name_that_git_uses_for_worktrees_stays_
     )
     hook(folder, f"echo x > {tmp_path}/parent/sibling.txt")
     part = Folder(root / "part", **AUTHOR)
-    assert "Permission denied" in part.call(git_checkout, target="HEAD", path="a.txt")
+    assert "Permission denied" in failed(part, target="HEAD", path="a.txt")
     assert left(tmp_path / "parent") == ["home", "worktrees"]
 
 
@@ -197,7 +206,7 @@ def test_an_error_names_what_is_here_and_what_is_no_file_of_the_folder(tmp_path:
 @pytest.mark.parametrize(("name", "number"), [("KILL", 9), ("TERM", 15), ("SEGV", 11)])
 def test_a_git_that_is_killed_is_told_as_such(repo: Folder, name: str, number: int) -> None:
     hook(repo, f"kill -{name} $PPID")
-    told = repo.call(git_checkout, target="other")
+    told = failed(repo, target="other")
     assert f"ended git (signal {number})" in told
     assert "other is checked out now nevertheless" in told
 

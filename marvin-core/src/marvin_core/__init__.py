@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         FileChanged,
         MarvinError,
         ModelNotFound,
+        NeverUndone,
         NotActed,
         OutputLimit,
         Overloaded,
@@ -286,8 +287,8 @@ _NAMES_IN = {
     ),
     "api.errors": (
         "AuthFailed BadRequest BudgetExceeded ConfigError ContextOverflow FileChanged MarvinError ModelNotFound "
-        "NotActed OutputLimit Overloaded PathRefused ProviderError QuotaExhausted RateLimited Refused RequestFailed "
-        "StreamBroken ToolError Unreachable UsageError"
+        "NeverUndone NotActed OutputLimit Overloaded PathRefused ProviderError QuotaExhausted RateLimited Refused "
+        "RequestFailed StreamBroken ToolError Unreachable UsageError"
     ),
     "api.events": (
         "AgentEnd AgentStart AppStart CallOrigin Event MessageEnd MessageOrigin MessageStart MessageUpdate "
@@ -473,6 +474,7 @@ __all__ = [
     "ModelUsage",
     "NetworkKind",
     "NetworkPolicy",
+    "NeverUndone",
     "NotActed",
     "Notice",
     "Notifier",

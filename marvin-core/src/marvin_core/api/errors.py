@@ -11,6 +11,7 @@ MarvinError
 │   ├── AddressRefused         an address is of this machine or of a private network
 │   ├── RequestFailed          a request to an address of the web failed; may carry its status and retry_after
 │   ├── FileChanged            a file is not what it was when it was read, or was never read
+│   ├── NeverUndone            a call can never be undone, and /undo is to list it no longer
 │   └── PathRefused            a path leads outside of the sandbox or to a protected place
 └── ProviderError              a model service failed
     ├── RateLimited            429; may carry retry_after
@@ -102,6 +103,10 @@ class RequestFailed(ToolError):
 
 class FileChanged(ToolError):
     """A file was not written, because it was changed since it was read or was never read."""
+
+
+class NeverUndone(ToolError):
+    """A call can never be undone. The tool that undoes it raises this, and `/undo` no longer lists the call."""
 
 
 class PathRefused(ToolError):

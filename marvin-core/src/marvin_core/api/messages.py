@@ -151,7 +151,7 @@ class ToolOutput(Record):
     `lasting` is put into the summary when the call itself is removed from the conversation; it has no effect before.
     `reveals` are the names of deferred tools that requests include from now on. `origins` says where the result comes
     from: web, repository, private, secret. `asked` is what a person answered before the call ran: once, session,
-    always, edit or no; empty if nobody was asked.
+    always, edit or no; empty if nobody was asked. `is_final` marks an error that no other try can avoid.
     """
 
     call_id: str
@@ -164,6 +164,7 @@ class ToolOutput(Record):
     reveals: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     asked: str = ""
+    is_final: bool = False
 
     @property
     def text(self) -> str:
@@ -318,6 +319,7 @@ def _read_extras(values: dict[str, Any]) -> None:
         del values["lasting"]
     if not isinstance(values.get("asked", ""), str):
         del values["asked"]
+    values.pop("is_final", None)  # only of interest to the caller
     for name in ("reveals", "origins"):
         found = values.pop(name, None)
         if isinstance(found, list):

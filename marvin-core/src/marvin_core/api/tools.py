@@ -42,7 +42,7 @@ class ToolResult(Record):
     must still know after compaction: it is put into the summary word for word, unless a later call of the tool
     succeeded. At most 8,000 characters of it are kept. `reveals` are names of deferred tools that requests include from
     now on. `origins` says where this result comes from, beside the tool's own labels: web, repository, private or
-    secret (`labels:` in config.yaml).
+    secret (`labels:` in config.yaml). `is_final` marks an error that no other try can avoid: raise `NeverUndone`.
     """
 
     content: str | tuple[Text | Image, ...]
@@ -53,11 +53,12 @@ class ToolResult(Record):
     lasting: str = ""
     reveals: Sequence[str] = ()
     origins: Sequence[str] = ()
+    is_final: bool = False
 
     @property
     def is_plain(self) -> bool:
         """Whether only content and details are set."""
-        return not (self.show or self.undo or self.lasting or self.reveals)
+        return not (self.show or self.undo or self.lasting or self.reveals or self.is_final)
 
     @property
     def blocks(self) -> tuple[Text | Image, ...]:

@@ -13,7 +13,7 @@ from ..api.errors import MarvinError
 from ..api.events import CallOrigin
 from ..api.messages import Call, ToolOutput
 from ..guard.undo.changes import FileState, content_of
-from ..guard.undo.ledger import Claim, LedgerEntry, NeverTakenBack, UndoLedger
+from ..guard.undo.ledger import NOT_LISTED, Claim, LedgerEntry, NeverTakenBack, UndoLedger
 from ..kit.files.diffs import unified_diff
 from ..util.text import cut, shortened
 from ..util.threads import in_thread
@@ -147,17 +147,17 @@ class Undo:
 
     async def _call(self, call: Call) -> None:
         output = await self._dispatcher().by_hand(call.name, call.arguments, "undo")
+        text = output.text.removeprefix("Error: ")
+        if output.is_final:
+            raise NeverTakenBack(f"{text}\n{NOT_LISTED}")
         if output.is_error:
-            raise MarvinError(output.text.removeprefix("Error: "))
+            raise MarvinError(text)
 
     def _put_back(self, files: Sequence[FileState]) -> None:
         """Restore files: all of them, or none if one was changed since the call."""
         missing = [f"{state.path}: {state.lacks}" for state in files if state.lacks]
         if missing:
-            raise NeverTakenBack(
-                f"It cannot be undone: {'; '.join(missing)}. It is no longer listed; the next /undo applies to the "
-                "call before it."
-            )
+            raise NeverTakenBack(f"It cannot be undone: {'; '.join(missing)}. {NOT_LISTED}")
         linked = [state.path for state in files if _is_behind_a_link(state)]
         if linked:
             raise MarvinError(

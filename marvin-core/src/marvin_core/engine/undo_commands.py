@@ -7,7 +7,17 @@ from pathlib import Path
 
 from ..api.errors import MarvinError
 from ..guard.undo.failures import SnapshotFailure
-from ..guard.undo.ledger import UNFINISHED, Claim, Inverse, LedgerEntry, NeverTakenBack, Span, is_live, this_process
+from ..guard.undo.ledger import (
+    NOT_LISTED,
+    UNFINISHED,
+    Claim,
+    Inverse,
+    LedgerEntry,
+    NeverTakenBack,
+    Span,
+    is_live,
+    this_process,
+)
 from ..guard.undo.restoring import FOLDER, blocked_by, put_files_back, read_now, remove_created, state_of
 from ..guard.undo.snapshots import Snapshots
 from ..guard.undo.trees import Change, Kept
@@ -118,9 +128,7 @@ def _kept_or_never(error: SnapshotFailure) -> MarvinError:
     why = str(error).rstrip(".")
     if not error.is_final:
         return MarvinError(f"It cannot be undone at the moment: {why}. It stays listed.")
-    return NeverTakenBack(
-        f"It cannot be undone: {why}. It is no longer listed; the next /undo applies to the call before it."
-    )
+    return NeverTakenBack(f"It cannot be undone: {why}. {NOT_LISTED}")
 
 
 async def _unchanged_since(snapshots: Snapshots, root: Path, changes: Sequence[Change]) -> Sequence[Change]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated
@@ -12,26 +11,15 @@ from typing import Annotated
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
 
 from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
-from .contents import (
-    FILE_MODES,
-    Stored,
-    differing,
-    in_commit,
-    in_index,
-    staged_as_is,
-    unresolve,
-    unstage,
-    why_differing,
-)
+from .contents import FILE_MODES, Stored, differing, in_commit, in_index, why_differing
 from .place import Place, find
-from .running import ERROR_LIMIT, failure, names, try_write
+from .restaging import Attempt, clear_index, stage_as_before, staged_as_is, unstaged
+from .running import ERROR_LIMIT, failure, names, try_read, try_write
 from .staging import Staged, shortened, stage, summary
 from .undo import Before, Newest, forget, newest, resume, state_before, taken_back, undo_commit
 
 _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
 _SAMPLE = 8_000
-_COMMANDS = 5
-"""How many commands an answer lists."""
 
 
 @tool(
@@ -65,21 +53,16 @@ async def git_commit(
     if place.below:
         await _refuse_staged_above(context, place, add_all=add_all or bool(scope))
     only = scope or (place.scope if add_all and place.below else [])
-    staged, files = await _staged(context, place, scope, before, add_all=add_all)
-    what = summary(one.summary for one in files)
-    result = await _commit(context, place, only, (before, files), message)
-    if result.exit_code != 0:
-        said = await _stage_as_before(context, place, only, (before, files))
-        error = _nothing_to_commit(result, place, staged=add_all or bool(scope)) or failure(
-            context, "git commit", result
-        )
-        what = what and (f"Files: {what}. They are staged as before this call." if before.index else f"Staged: {what}.")
-        raise ToolError("\n".join(filter(None, (str(error), staged.note, what, said))))
-    made, own = await newest(context), _made(result)
-    if own and not made.commit.startswith(own) and list(made.parents[:1]) != ([before.head] if before.head else []):
-        made = await newest(context, own)  # somebody else has committed since; a hook only amends
-    said = await _confirm(context, place, only, (before, files), made)
-    told = _committed(result, what, "\n".join(filter(None, (staged.note, said))), place)
+    staged, attempt = await _staged(context, place, scope, (before, only), add_all=add_all)
+    what = summary(one.summary for one in attempt.files)
+    result = await _commit(context, place, attempt, message)
+    made, own = await _made_by(context, before, message, result)
+    if not made.commit:
+        error = _nothing_to_commit(result, place, staged=add_all or bool(scope))
+        error = error or failure(context, "git commit", result)
+        raise await _failed(context, place, attempt, f"{error}\n{staged.note}".strip())
+    said = await _confirm(context, place, attempt, made)
+    told = _committed(result, own, "\n".join(filter(None, (what and f"Files: {what}.", staged.note, said))), place)
     back = taken_back(made, before, own)
     return told.replace(undo=call_of(git_commit, message=message, take_back=back)) if back else told
 
@@ -90,44 +73,87 @@ async def _undone(context: ToolContext, place: Place, take_back: str) -> ToolRes
     return await undo_commit(context, *take_back.partition(" ")[::2])
 
 
-async def _commit(
-    context: ToolContext, place: Place, scope: Sequence[str], staged: tuple[Before, Sequence[Stored]], message: str
-) -> ProcessResult:
+async def _commit(context: ToolContext, place: Place, attempt: Attempt, message: str) -> ProcessResult:
     """Commit what is staged, or the paths if any are given."""
-    arguments = ["commit", "--file=-", "--cleanup=whitespace", *(["--only", "--", *scope] if scope else [])]
+    only = ["--only", "--", *attempt.only] if attempt.only else []
     stdin = _with_ticket(message, context.session.ticket).encode("utf-8", "replace")
     try:
-        return await try_write(context, arguments, stdin=stdin)
+        return await try_write(context, ["commit", "--file=-", "--cleanup=whitespace", *only], stdin=stdin)
     except asyncio.CancelledError:
         with suppress(ToolError):
-            if (await newest(context)).commit == staged[0].head:
-                await _stage_as_before(context, place, scope, staged)
+            made = await newest(context)
+            if made.commit == attempt.before.head:
+                await stage_as_before(context, place, attempt)
+            elif await _is_own(context, attempt.before, message, made):
+                await _confirm(context, place, attempt, made)
         raise
 
 
+async def _made_by(context: ToolContext, before: Before, message: str, result: ProcessResult) -> tuple[Newest, str]:
+    """The commit that git has made, and its name as git tells it, or in full; without a commit both are empty.
+
+    git may fail afterwards, as when a hook ends it.
+    """
+    made, own = await newest(context), _told(result)
+    if result.exit_code != 0:
+        return (made, made.commit) if await _is_own(context, before, message, made) else (Newest(), "")
+    if own and not made.commit.startswith(own) and not _is_next(made, before):
+        made = await newest(context, own)  # somebody else has committed since; a hook only amends
+    return made, own
+
+
+def _is_next(made: Newest, before: Before) -> bool:
+    return list(made.parents[:1]) == ([before.head] if before.head else [])
+
+
+async def _is_own(context: ToolContext, before: Before, message: str, made: Newest) -> bool:
+    """Whether the newest commit is that of the call: it has its message, to which a hook may have added something."""
+    if not made.commit or made.commit == before.head or not _is_next(made, before):
+        return False
+    said = await try_read(context, ["log", "-1", "--no-patch", "--format=%B", made.commit, "--"])
+    return message.strip().splitlines()[0].rstrip() in said.output.decode("utf-8", "replace")
+
+
+async def _failed(context: ToolContext, place: Place, attempt: Attempt, why: str) -> ToolError:
+    """The error of a commit that was not made; what was staged before is staged again."""
+    what = summary(one.summary for one in attempt.files)
+    what = what and (f"Files: {what}." if attempt.before.index else f"Staged: {what}.")
+    try:
+        said = await stage_as_before(context, place, attempt)
+    except ToolError as error:  # why there is no commit is to be told as well
+        return ToolError("\n".join(filter(None, (why, what, str(error)))))
+    what = f"{what} They are staged as before this call." if what and attempt.before.index else what
+    return ToolError("\n".join(filter(None, (why, what, said))))
+
+
 async def _staged(
-    context: ToolContext, place: Place, scope: Sequence[str], before: Before, *, add_all: bool
-) -> tuple[Staged, Sequence[Stored]]:
-    """Stage the paths, or everything with `add_all`; returns what was left out, and what is to be committed."""
+    context: ToolContext,
+    place: Place,
+    scope: Sequence[str],
+    given: tuple[Before, Sequence[str]],
+    *,
+    add_all: bool,
+) -> tuple[Staged, Attempt]:
+    """Stage the paths, or everything with `add_all`; returns what was left out, and what is to be committed.
+
+    Args:
+        given: the state before the call, and the paths that git is given for the commit.
+    """
+    before, only = given
     if not scope and not add_all:
-        return Staged(), await in_index(context, place, place.scope)
+        files = await in_index(context, place, place.scope, before.head)
+        return Staged(), Attempt(before=before, only=only, known=files, files=files)
     staged = Staged()
 
     async def work() -> None:
         nonlocal staged
         staged = await stage(context, place, scope)
 
-    files = await staged_as_is(context, place, scope or place.scope, before.index, work)
-    return staged, files
+    attempt = await staged_as_is(context, place, before, only, work)
+    return staged, attempt
 
 
-async def _confirm(
-    context: ToolContext,
-    place: Place,
-    scope: Sequence[str],
-    staged: tuple[Before, Sequence[Stored]],
-    made: Newest,
-) -> str:
+async def _confirm(context: ToolContext, place: Place, attempt: Attempt, made: Newest) -> str:
     """Undo the commit just made if it has other content than was staged and than is in the files.
 
     Given paths, git reads each file twice, for the commit and for the index. Without them, only a hook may have read
@@ -135,92 +161,45 @@ async def _confirm(
 
     Returns:
         What is not staged any more; empty if all of it is.
-
-    Args:
-        staged: the state before the call, and what was staged for the commit.
     """
-    before, files = staged
+    before = attempt.before
     changed: Sequence[Stored] = ()
     wrong: Sequence[str] = ()
     if made.tree != before.index:  # otherwise the commit has what was staged before the call
         changed = await in_commit(context, place, made.commit, made.parents)
-        wrong = await differing(context, [one for one in changed if scope or one.status != "D"], files)
+        wrong = await differing(context, [one for one in changed if attempt.only or one.status != "D"], attempt.files)
     if not wrong:
-        return await _clear_index(context, place, scope, files)
+        return await clear_index(context, place, attempt)
     why = why_differing(wrong)
-    index = before.index if list(made.parents[:1]) == ([before.head] if before.head else []) else ""
+    head = "" if _is_next(made, before) else made.parents[0]
     try:
-        await undo_commit(context, made.commit, index, is_own=True)
+        await undo_commit(context, made.commit, "" if head else before.index, is_own=True)
     except ToolError as error:
         raise ToolError(f"The commit {made.commit[:8]} was made, but {why}\n{error}") from error
     await forget(context, place.git_dir, made.commit)
     await in_thread(lambda: resume(place.git_dir, before))
-    # Without an index before, as after conflicts, what was merged stays staged: some of it may be ignored.
-    staged_here = [one.path for one in files if one.path] if index else []
-    await unstage(context, list({*wrong, *staged_here}), index)
-    if not index:
-        await unresolve(context, wrong)
-    said = _unstaged(changed, wrong) if before.index else ""
+    try:
+        await stage_as_before(context, place, attempt, wrong=wrong, head=head)
+    except ToolError as error:
+        raise ToolError(f"The commit was undone: {why}\n{error}") from error
+    said = unstaged(attempt, changed, set(wrong)) if before.index else ""
     raise ToolError("\n".join(filter(None, (f"The commit was undone: {why}", said))))
 
 
-async def _clear_index(context: ToolContext, place: Place, scope: Sequence[str], staged: Sequence[Stored]) -> str:
-    """Stage as in the newest commit what is staged with another content than it had and the files have.
-
-    A commit of some paths may have read it, or a hook. Returns how to stage it again: it may be from somebody else.
-    """
-    now = await in_index(context, place, scope)
-    other = await differing(context, now, staged)
-    await unstage(context, other)
-    return _unstaged(now, other)
-
-
-async def _stage_as_before(
-    context: ToolContext, place: Place, scope: Sequence[str], staged: tuple[Before, Sequence[Stored]]
-) -> str:
-    """The same once a commit has failed, but as before the call, together with what the call has staged."""
-    before, files = staged
-    now = await in_index(context, place, scope or place.scope)
-    other = await differing(context, now, files)
-    known = {(one.name, one.hash) for one in files} if before.index else set()
-    ours = [one.path for one in now if one.path and (one.name, one.hash) in known]
-    try:
-        await unstage(context, [*other, *ours], before.index)
-    except ToolError as error:  # why there is no commit is to be told as well
-        return str(error)
-    return _unstaged(now, other)
-
-
-def _unstaged(stored: Sequence[Stored], paths: Sequence[str]) -> str:
-    """How to stage again what of some paths was staged; empty without paths."""
-    told = [
-        f"git update-index --add --cacheinfo {one.mode},{one.hash},{shlex.quote(one.name)}"
-        for one in stored
-        if one.path in paths and one.status != "D"
-    ]
-    if not told:
-        return ""
-    rest = f" ({len(told) - _COMMANDS:,} more are not listed)" if len(told) > _COMMANDS else ""
-    return (
-        "This was staged during the call, with other content than the files have, and is not staged any more. If the "
-        f"user staged it on purpose, it can be staged again{rest}: {'; '.join(told[:_COMMANDS])}"
-    )
-
-
-def _committed(result: ProcessResult, what: str, notes: str, place: Place) -> ToolResult:
+def _committed(result: ProcessResult, own: str, notes: str, place: Place) -> ToolResult:
     text = output_text(result.output, result.omitted, "git_log and git_diff show more.").strip()
     said = output_text(result.stderr, 0, "")[:ERROR_LIMIT].strip()
     parts = (
-        f"Committed: {text}",
-        what and f"Files: {what}.",
+        f"Committed: {text or own}",
         notes,
+        result.exit_code and f"git itself failed afterwards, with exit code {result.exit_code}.",
         place.next_step(),
         said and f"git and its hooks say:\n{said}",
     )
-    return ToolResult(content="\n".join(filter(None, parts)), details={"commit": _made(result)})
+    return ToolResult(content="\n".join(part for part in parts if part), details={"commit": own})
 
 
-def _made(result: ProcessResult) -> str:
+def _told(result: ProcessResult) -> str:
     """The abbreviated name of the commit that git says it has made; empty if it does not."""
     found = re.match(r"\[.*?([0-9a-f]{4,40})\] ", result.output.decode("utf-8", "replace").lstrip())
     return found[1] if found else ""

@@ -6,23 +6,21 @@ stays among the objects of the repository until git removes it.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
 import stat
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from marvin_core import Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
+from marvin_core import Record, ToolContext, in_thread, open_without_links, opened_folder
 
 from .conversions import conversions, is_stored_as
 from .place import Place
-from .running import LISTS_STAGED, failure, keep, names, try_read
+from .running import LISTS_STAGED, names, try_read
 from .staging import shortened
 
-_TRIES = 3
 _RAW = ("-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
 _TREES = ("--raw", *_RAW, "-r", "--no-commit-id", "--end-of-options")
 FILE_MODES = ("100644", "100755")
@@ -45,6 +43,19 @@ class Stored(Record):
     """The letter of `--name-status`."""
     mode: str
     hash: str
+    old_mode: str
+    """In what it is compared with, as is `old_hash`."""
+    old_hash: str
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether there is no such file any more."""
+        return self.mode == _DELETED
+
+    @property
+    def committed(self) -> Stored:
+        """The file as it is in what it is compared with."""
+        return self.replace(mode=self.old_mode, hash=self.old_hash)
 
     @property
     def summary(self) -> tuple[str, str]:
@@ -52,15 +63,24 @@ class Stored(Record):
         return self.status, self.name
 
 
-async def in_index(context: ToolContext, place: Place, scope: Sequence[str]) -> Sequence[Stored]:
-    """What is staged below the paths."""
-    return _stored(place, await names(context, "git diff", [*LISTS_STAGED, *_RAW, "--", *scope]))
+async def in_index(context: ToolContext, place: Place, scope: Sequence[str], commit: str = "") -> Sequence[Stored]:
+    """What is staged below the paths, compared with a commit or that of the branch."""
+    asked = [*LISTS_STAGED, *_RAW, *filter(None, [commit]), "--", *scope]
+    return _stored(place, await names(context, "git diff", asked))
 
 
 async def in_commit(context: ToolContext, place: Place, commit: str, parents: Sequence[str]) -> Sequence[Stored]:
     """What a commit changes in the branch; of a merge it includes what was merged."""
     asked = ["diff-tree", "--root", *_TREES, *parents[:1], commit]
     return _stored(place, await names(context, "git show", asked))
+
+
+async def changed_since(context: ToolContext, place: Place, path: str, commit: str) -> Sequence[str]:
+    """The files of a commit at a path that have another content now, or are gone. Other files there do not count."""
+    asked = ["diff", "--raw", *_RAW, "--diff-filter=a", commit, "--", path]
+    # What is in the commit and not staged counts as deleted for git.
+    changed = _stored(place, await names(context, "git diff", asked))
+    return await differing(context, [one.committed for one in changed if one.status != "U"])
 
 
 async def in_tree(context: ToolContext, place: Place, tree: str, base: str) -> Sequence[Stored]:
@@ -74,65 +94,11 @@ async def in_tree(context: ToolContext, place: Place, tree: str, base: str) -> S
 def _stored(place: Place, fields: Sequence[str]) -> Sequence[Stored]:
     found = []
     for facts, name in zip(fields[::2], fields[1::2], strict=False):
-        _, mode, _, content, status = facts.split(" ")
+        old_mode, mode, old_hash, content, status = facts.removeprefix(":").split(" ")
         path = name.removeprefix(place.prefix) if name.startswith(place.prefix) else ""
-        found.append(Stored(name=name, path=path, status=status, mode=mode, hash=content))
+        old = {"old_mode": old_mode, "old_hash": old_hash}
+        found.append(Stored(name=name, path=path, status=status, mode=mode, hash=content, **old))
     return found
-
-
-async def staged_as_is(
-    context: ToolContext, place: Place, scope: Sequence[str], index: str, stage: Callable[[], Awaitable[None]]
-) -> Sequence[Stored]:
-    """Stage, and return what is staged below the paths, once it is what the files contain.
-
-    What was staged before is not compared: it may differ from the files.
-
-    Args:
-        index: the tree of what is staged now, empty if it is unknown.
-
-    Raises:
-        ToolError: it never was; files that differed are staged as they were before.
-    """
-    known = await in_index(context, place, scope)
-    other: Sequence[str] = ()
-    try:
-        for _ in range(_TRIES):
-            await stage()
-            staged = await in_index(context, place, scope)
-            other = await differing(context, staged, known)
-            if not other:
-                return staged
-    except (ToolError, asyncio.CancelledError):  # some files may be staged
-        staged = await in_index(context, place, scope)
-        await unstage(context, await differing(context, staged, known), index)
-        raise
-    await unstage(context, other, index)
-    raise ToolError(f"Nothing was committed: {why_differing(other)}")
-
-
-async def unstage(context: ToolContext, paths: Sequence[str], index: str = "") -> None:
-    """Stage files as they are in a tree, or in the newest commit without one. Raises `ToolError` if git fails."""
-    if not paths:  # git would take all
-        return
-    stdin = "\0".join(paths).encode("utf-8", "surrogateescape")
-    tree = [index] if index else []
-    arguments = ["reset", "--quiet", "--pathspec-from-file=-", "--pathspec-file-nul", *tree]
-    result = await keep(context, arguments, {}, stdin=stdin)
-    if result.exit_code != 0:
-        said = failure(context, "git reset", result)
-        raise ToolError(
-            f"What is staged of {shortened(paths)} could not be replaced. It may be other content than is there. {said}"
-        )
-
-
-async def unresolve(context: ToolContext, paths: Sequence[str]) -> None:
-    """Have files be in conflict again whose conflicts were resolved: their resolution is in the files only."""
-    asked = ["ls-files", "--resolve-undo", "--full-name", "-z", "--", *paths[:_AT_ONCE]]
-    entries = await names(context, "git ls-files", asked) if paths else []
-    gone = {f"0 {'0' * len(entry.split(' ')[1])}\t{entry.partition(chr(9))[2]}": None for entry in entries}
-    if entries:
-        stdin = "".join(f"{entry}\0" for entry in (*gone, *entries)).encode("utf-8", "surrogateescape")
-        await keep(context, ["update-index", "-z", "--index-info"], {}, stdin=stdin)
 
 
 def why_differing(paths: Sequence[str], instead: str = "git commit") -> str:

@@ -3,6 +3,8 @@ reading commands run no program that the repository's configuration names."""
 
 from __future__ import annotations
 
+import asyncio
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +27,10 @@ from .here import without_names_elsewhere
 DIFF_LIMIT = 50_000
 LIST_LIMIT = 20_000
 ERROR_LIMIT = 6_000
+_TRIES = 10
+"""How often the index is tried to be changed: a `git status` of an editor locks it for a moment."""
+_PAUSE = 0.1
+"""Seconds between two of these tries."""
 _NAMES_LIMIT = 20_000_000
 
 
@@ -57,11 +63,13 @@ _ADVICE = {
     ),
     "does not have any commits yet": "There are no commits yet: this is a new repository.",
     "Needed a single revision": "There is no such commit or branch. git_log and git_branch list them.",
-    ".lock': File exists": (
+    r"\.lock': File exists": (
         "Another git command is running here, or one was killed. Try again. If this continues and no git is "
         "running, remove the .lock file in the message with run_command."
     ),
-    "but expected": "Somebody else committed, or switched the branch, in the same moment. Look at git_log; try again.",
+    "cannot lock ref .* is at [0-9a-f]+ but expected": (
+        "Somebody else committed, or switched the branch, in the same moment. Look at git_log; try again."
+    ),
     "would be overwritten by checkout": (
         "Nothing was switched. Commit the listed files first with git_commit, or run_command: git stash"
     ),
@@ -85,7 +93,7 @@ _ADVICE = {
     "git does not know who commits. Ask the user, then run_command: "
     "git config user.name NAME && git config user.email ADDRESS",
 )
-"""What to do next, by a part of git's message."""
+"""What to do next, by a pattern of a part of git's message. Hooks may say similar things."""
 
 
 async def run(
@@ -144,6 +152,22 @@ async def keep(
     """Run git for what Marvin keeps in the repository for itself: without hooks and without fetching."""
     switches = await _without_programs(context)
     return await run(context, [*_PRIVATE, *arguments], env={**GIT_ALONE, **switches, **env}, stdin=stdin)
+
+
+async def keep_unlocked(context: ToolContext, arguments: Sequence[str], stdin: bytes | None = None) -> ProcessResult:
+    """The same for a command that locks the index: it is run again while another git holds the lock."""
+    result = await keep(context, arguments, {}, stdin=stdin)
+    for _ in range(_TRIES - 1):
+        if not is_locked(result):
+            break
+        await asyncio.sleep(_PAUSE)
+        result = await keep(context, arguments, {}, stdin=stdin)
+    return result
+
+
+def is_locked(result: ProcessResult) -> bool:
+    """Whether git has failed because another git holds a lock."""
+    return result.exit_code != 0 and b".lock': File exists" in result.stderr
 
 
 async def hash_object(
@@ -249,7 +273,7 @@ def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError
     said = said.partition("\nusage: ")[0]  # outside of a repository git diff prints its usage
     said = without_names_elsewhere(context.paths.root, said)
     for sign, advice in _ADVICE.items():
-        if sign.lower() in said.lower():
+        if re.search(sign, said, re.IGNORECASE):
             return ToolError(f"{what} failed. {advice.format(root=context.paths.root)}\ngit says: {said}")
     if result.exit_code is not None and result.exit_code < 0:
         return ToolError(

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Annotated
 
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
 
 from .adapters import CHECKOUT_NAMES, GIT_IGNORED, checkout_arguments
 from .aside import aside
-from .contents import FILE_MODES, Stored, differing, in_tree, unchecked, why_differing
+from .contents import FILE_MODES, Stored, changed_since, differing, in_index, in_tree, unchecked, why_differing
 from .conversions import content_of, conversions
 from .here import is_there
 from .place import Place, find, remove_left
+from .restaging import put_back, within
 from .running import LIST_LIMIT, change_files, failure, hash_of, keep, names, read, try_read, write
+from .staging import shortened
 
 _SNAPSHOTS = "refs/marvin/snapshots"
 _AUTHOR = {
@@ -52,11 +57,7 @@ async def git_checkout(
     if path is not None:
         return await _restored(context, place, target, path, expected)
     before = await current(context)
-    if expected and expected not in before:
-        raise ToolError(
-            f"Nothing was switched: {before[0] or 'a new branch'} is the current branch now, not {expected}. Switch "
-            "by hand, without expected."
-        )
+    await _check_switch(context, target, expected, before)
     is_error = False
     try:
         text = await (_created(context, place, target) if create_branch else _switched(context, place, target))
@@ -65,11 +66,39 @@ async def git_checkout(
         if await current(context) == before:
             raise
     after = await current(context)
-    back, here = (before[0] if before[0].isprintable() else "-"), (after[0] if after[0].isprintable() else after[-1])
+    back, here = (before[0] if _can_be_named(before[0]) else "-"), (after[0] if _can_be_named(after[0]) else after[-1])
     if is_error:
         text += f"\n{here} is checked out now nevertheless. To switch back: git_checkout(target={back!r})"
+        # An undo that is done must not be reported as failed: it would be offered again, before all earlier ones.
+        is_error = not (expected and target in ("-", *after))
+    here = here if back == before[0] else f"{here} {_mark(before[0])}"
     undo = call_of(git_checkout, target=back, expected=here) if before[1:] and before[0] != after[0] else None
     return ToolResult(content=text, undo=undo, is_error=is_error)
+
+
+def _can_be_named(branch: str) -> bool:
+    """Whether a call and its record can have the name of a branch, as they cannot if it is no UTF-8."""
+    return branch.encode("utf-8", "replace").decode() == branch
+
+
+def _mark(branch: str) -> str:
+    """What tells a branch from others if it cannot be named."""
+    return hashlib.sha256(branch.encode("utf-8", "surrogateescape")).hexdigest()[:20]
+
+
+async def _check_switch(context: ToolContext, target: str, expected: str, now: tuple[str, ...]) -> None:
+    """Refuse to switch if another branch is current than expected, or `-` leads to another one than before."""
+    here, _, mark = expected.partition(" ")
+    if expected and here not in now:
+        raise ToolError(
+            f"Nothing was switched: {now[0] or 'a new branch'} is the current branch now, not {here}. Switch by hand, "
+            "without expected."
+        )
+    if mark and target == "-":
+        said = await try_read(context, ["rev-parse", "--symbolic-full-name", "@{-1}"])
+        branch = said.output.decode("utf-8", "surrogateescape").strip().removeprefix("refs/heads/")
+        if _mark(branch) != mark:
+            raise ToolError("Nothing was switched: somebody has switched branches since then. Switch by hand.")
 
 
 async def current(context: ToolContext) -> tuple[str, ...]:
@@ -130,28 +159,64 @@ def _told(result: ProcessResult, place: Place) -> str:
 async def _restored(context: ToolContext, place: Place, target: str, path: str, expected: str) -> ToolResult:
     located = context.paths.locate(path)
     commit = await hash_of(context, target)
-    await _check_as_expected(context, located, expected)
+    await _check_as_expected(context, place, located, expected)
+    is_saved = target.startswith(f"{_SNAPSHOTS}/")
     thing = f"{commit}:{place.name_of(located)}"
-    if (await try_read(context, ["cat-file", "-e", thing])).exit_code != 0:
+    exists = (await try_read(context, ["cat-file", "-e", thing])).exit_code == 0
+    if not exists and not (is_saved and expected):  # the user had deleted it before it was restored
         raise ToolError(f"There is no {path} in {target}, so nothing was restored. git_show(ref, path) shows a folder.")
     what = "git checkout"
     options = ["--porcelain", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=dirty"]
     changed = await names(context, what, ["status", *options, "--no-renames", "--", located])
     snapshot = await _snapshot(context, place, located) if changed or await _unseen(context, located) else ""
-    options = ["checkout", "--no-recurse-submodules", commit, "--", located]
+    # What was saved may be ignored, or a key. It must not be staged, or the next commit would have it.
+    asked = ["restore", "--worktree", "--overlay", f"--source={commit}"] if is_saved else ["checkout", commit]
     saved = f"\n{path} had uncommitted changes, which were saved. To restore them: {_way_back(snapshot, path)}"
-    saved, is_error = saved if snapshot else "", False
+    said, saved, is_error = "", saved if snapshot else "", False
     try:
-        result = await change_files(context, what, options, place.changed_folders)
-        said = output_text(result.stderr, 0, "").strip()[:LIST_LIMIT]
+        if exists:
+            options = [asked[0], "--no-recurse-submodules", *asked[1:], "--", located]
+            result = await change_files(context, what, options, place.changed_folders)
+            said = output_text(result.stderr, 0, "").strip()[:LIST_LIMIT]
     except ToolError as error:  # such as that of a hook, once the file was restored
-        said, is_error = str(error), True
-        if await _differs(context, located, commit):
+        said, is_error = str(error), not expected  # as for a switch
+        if await changed_since(context, place, located, commit):
             raise ToolError(f"{error}{saved}") from error
+    if is_saved or expected:
+        await _remove_restored(context, place, located, (expected, commit))
+        await _stage_as_saved(context, place, located, (expected, f"{commit}^2" if is_saved else commit))
     text = f"Restored {path} from {target} ({commit[:8]}). {said}".rstrip()
     head = await _head_with(context, place, located)
     undo = call_of(git_checkout, target=snapshot or head, path=path, expected=commit) if snapshot or head else None
     return ToolResult(content=f"{text}{saved}", undo=undo, is_error=is_error)
+
+
+async def _remove_restored(context: ToolContext, place: Place, located: str, commits: tuple[str, str]) -> None:
+    """Remove the files at a path that only the first of two commits has, if any, from which they were restored."""
+    if not commits[0]:
+        return
+    restored = [one.committed for one in await in_tree(context, place, commits[1], commits[0]) if one.is_deleted]
+    here = within(restored, [located])
+    kept = {*await differing(context, here), *await unchecked(context, [located])}
+    for one in here:
+        if one.path not in kept:
+            with suppress(ToolError):  # somebody has removed it
+                await in_thread(partial(context.paths.remove, one.path))
+
+
+async def _stage_as_saved(context: ToolContext, place: Place, located: str, commits: tuple[str, str]) -> None:
+    """Stage of a path what was staged before it was restored, as the second of two commits has it.
+
+    What somebody has staged since stays staged: it is neither in the first commit, if any, nor in that of the branch.
+    """
+    since, then = commits
+    if (await try_read(context, ["rev-parse", "--verify", "--quiet", then])).exit_code != 0:
+        return  # there were conflicts: what was staged is unknown
+    own = {one.name for one in await in_index(context, place, [located])}
+    if since:
+        own &= {one.name for one in await in_index(context, place, [located], since)}
+    now = await in_index(context, place, [located], then)
+    await put_back(context, [one.committed for one in now if one.path and one.status != "U" and one.name not in own])
 
 
 async def _unseen(context: ToolContext, located: str) -> bool:
@@ -160,20 +225,15 @@ async def _unseen(context: ToolContext, located: str) -> bool:
     return await in_thread(lambda: any(is_there(context.paths.root, path) for path in unseen))
 
 
-async def _check_as_expected(context: ToolContext, located: str, expected: str) -> None:
-    """Refuse to restore a path that changed since the commit."""
+async def _check_as_expected(context: ToolContext, place: Place, located: str, expected: str) -> None:
+    """Refuse to restore a path of which a file has changed since the commit."""
     if not expected:
         return
-    said = await _differs(context, located, await hash_of(context, expected))
-    if said:
-        raise ToolError(f"Nothing was restored: {located} was changed since then. Save that change first.\n{said}")
-
-
-async def _differs(context: ToolContext, located: str, commit: str) -> str:
-    """What git says of how a path differs from a commit; empty if it does not."""
-    options = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat"]
-    result = await try_read(context, ["diff", *options, commit, "--", located])
-    return (result.output if result.exit_code == 0 else result.stderr).decode("utf-8", "replace").strip()[:LIST_LIMIT]
+    changed = await changed_since(context, place, located, await hash_of(context, expected))
+    if changed:
+        raise ToolError(
+            f"Nothing was restored: {located} was changed since then. Save that change first: {shortened(changed)}"
+        )
 
 
 async def _head_with(context: ToolContext, place: Place, located: str) -> str:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from marvin_core import Record, ToolContext, ToolError, ToolResult, in_thread, open_without_links, opened_folder
+from marvin_core import (
+    NeverUndone,
+    Record,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    in_thread,
+    open_without_links,
+    opened_folder,
+)
 
 from .place import Place, remove_left
-from .running import failure, keep, read, try_read
+from .running import failure, is_locked, keep, keep_unlocked, read, try_read
 
 _LATEST = 10
 """The number of newest entries of a reflog in which a commit just made is looked for."""
-_TRIES = 3
-"""How often the index is tried to be read: a `git status` of an editor locks it for a moment."""
-_PAUSE = 0.1
-"""Seconds between two of these tries."""
-_LOCKED = b".lock': File exists"
 _IN_PROGRESS = (
     *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD"),
     *("sequencer/head", "sequencer/todo", "sequencer/opts", "sequencer/abort-safety"),
@@ -47,19 +50,15 @@ class Newest(Record):
 
 async def newest(context: ToolContext, commit: str = "HEAD") -> Newest:
     """The current commit of the branch, or another one."""
-    said = await try_read(context, ["log", "-1", "--no-patch", "--format=%H %T %P", commit])
+    said = await try_read(context, ["log", "-1", "--no-patch", "--format=%H %T %P", commit, "--"])
     commit, tree, *parents = said.output.decode().split() if said.exit_code == 0 else ("", "")
     return Newest(commit=commit, tree=tree, parents=parents)
 
 
 async def _staged_tree(context: ToolContext, what: str) -> str:
     """The tree of what is staged; empty during conflicts. Raises `ToolError` if another git changes it right now."""
-    result = await keep(context, ["write-tree"], {})
-    for _ in range(_TRIES - 1):
-        if _LOCKED in result.stderr:
-            await asyncio.sleep(_PAUSE)
-            result = await keep(context, ["write-tree"], {})
-    if _LOCKED in result.stderr:
+    result = await keep_unlocked(context, ["write-tree"])
+    if is_locked(result):
         raise failure(context, what, result)
     return result.output.decode().strip() if result.exit_code == 0 else ""
 
@@ -138,6 +137,27 @@ def taken_back(made: Newest, before: Before, own: str) -> str:
     return made.commit if own and made.commit.startswith(own) and len(made.parents) == 1 else ""
 
 
+async def _check_newest(context: ToolContext, commit: str, head: Newest, *, is_own: bool) -> None:
+    """Refuse to undo a commit that is not the newest one, or has been pushed."""
+    why = ""
+    if head.commit != commit or (len(head.parents) > 1 and not is_own):
+        why = (
+            f"{commit[:8]} is no longer the newest commit of this branch. Switch to its branch, or create a commit "
+            f"that reverts it: git revert {commit[:8]}"
+        )
+    elif not head.parents and (await try_read(context, ["symbolic-ref", "--quiet", "HEAD"])).exit_code != 0:
+        why = f"{commit[:8]} is the first one, and no branch is checked out."
+    pushed = await read(context, "git branch", ["for-each-ref", "--contains", commit, "--count=1", "refs/remotes"])
+    if pushed.output.strip():
+        why = f"{commit[:8]} was already pushed. Create a commit that reverts it: git revert {commit[:8]}"
+    elif why:
+        tips = await try_read(context, ["for-each-ref", "--points-at", commit, "--count=1", "refs/heads"])
+        if tips.output.strip():  # it can be undone once that branch is checked out
+            raise ToolError(f"The commit was not undone: {why}")
+    if why:
+        raise NeverUndone(f"The commit was not undone: {why}")
+
+
 async def undo_commit(context: ToolContext, commit: str, index: str, *, is_own: bool = False) -> ToolResult:
     """Move the branch to the commit before, and restore the index if nothing was staged since.
 
@@ -145,23 +165,16 @@ async def undo_commit(context: ToolContext, commit: str, index: str, *, is_own: 
         is_own: whether the call that undoes it has made it; then it may be a merge.
 
     Raises:
-        ToolError: the commit is no longer the newest one, or was pushed.
+        NeverUndone: the commit is no longer the newest one of a branch, or was pushed.
     """
     head = await newest(context)
-    if head.commit != commit or (len(head.parents) > 1 and not is_own):
-        raise ToolError(
-            f"The commit was not undone: {commit[:8]} is no longer the newest commit of this branch. Switch to its "
-            f"branch, or create a commit that reverts it: git revert {commit[:8]}"
-        )
-    pushed = await read(context, "git branch", ["for-each-ref", "--contains", commit, "--count=1", "refs/remotes"])
-    if pushed.output.strip():
-        raise ToolError(
-            f"The commit was not undone: {commit[:8]} was already pushed. Create a commit that reverts it: git "
-            f"revert {commit[:8]}"
-        )
-    if not head.parents and (await try_read(context, ["symbolic-ref", "--quiet", "HEAD"])).exit_code != 0:
-        raise ToolError(f"The commit was not undone: {commit[:8]} is the first one, and no branch is checked out.")
-    staged = await _staged_tree(context, "Taking back the commit")
+    await _check_newest(context, commit, head, is_own=is_own)
+    try:
+        staged = await _staged_tree(context, "Taking back the commit")
+    except ToolError:
+        if not is_own:
+            raise
+        staged = ""  # what it has may not stay, whatever is staged
     move = ["update-ref", "-m", "git_commit: undone"]
     back = ["HEAD", head.parents[0], commit] if head.parents else ["-d", "HEAD", commit]
     moved = await keep(context, [*move, *back], {})
@@ -169,9 +182,8 @@ async def undo_commit(context: ToolContext, commit: str, index: str, *, is_own: 
         raise failure(context, "Taking back the commit", moved)
     said = f"Commit {commit[:8]} was undone; the files were not changed. git_status shows them."
     if index and staged == head.tree:
-        restored = await keep(
-            context, ["read-tree", "--reset", index], {}
-        )  # marks of files, as of a sparse checkout, stay
+        # Marks of files, as of a sparse checkout, stay.
+        restored = await keep_unlocked(context, ["read-tree", "--reset", index])
         if restored.exit_code != 0:
             said += f"\n{failure(context, 'Staging what was staged before', restored)}"
         await keep(context, ["update-index", "-q", "--refresh"], {})

@@ -28,7 +28,7 @@ from ..parts import SessionParts
 from .context import CallContext, ContextOfCall
 from .leaving import asked, held_back
 from .permission import Pending, Permission
-from .results import GO_ON, as_result, as_written, presentable, text_of
+from .results import GO_ON, as_result, as_written, failed, presentable, text_of
 from .timer import CallTimer, limit_of
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class Dispatcher:
             result = self._presentable(call.name, await self._checked(call, shown, origin, looked))
             return result, await self._parts.redactor.prepare(result.content, result.details)
         except ToolError as error:
-            return ToolResult(content=f"Error: {text_of(error)}", is_error=True), None
+            return failed(error), None
         except BaseException as error:  # a tool may raise anything, even SystemExit; the model gets advice
             if not is_failure(error):
                 raise

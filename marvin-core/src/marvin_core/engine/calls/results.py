@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...api.errors import ToolError
+from ...api.errors import NeverUndone, ToolError
 from ...api.messages import Image, Text, ToolCall
 from ...api.tools import ToolResult
 from ...util.failures import told
@@ -42,6 +42,11 @@ def presentable(name: str, result: ToolResult) -> ToolResult:
         except (TypeError, ValueError) as error:
             raise ToolError(f"{name} returned details that cannot be used: {error}. {GO_ON}") from None
     return ToolResult(content=tuple(blocks), details=details, is_error=bool(result.is_error))
+
+
+def failed(error: ToolError) -> ToolResult:
+    """The result of a call that has raised an error."""
+    return ToolResult(content=f"Error: {text_of(error)}", is_error=True, is_final=isinstance(error, NeverUndone))
 
 
 def text_of(error: ToolError) -> str:

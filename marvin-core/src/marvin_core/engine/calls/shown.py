@@ -177,4 +177,5 @@ def with_extras(output: ToolOutput, result: ToolResult, redactor: Redactor) -> T
         undo=redactor.value(result.undo),
         lasting=redactor.text(result.lasting),
         reveals=tuple(result.reveals),
+        is_final=result.is_final,
     )

@@ -41,10 +41,11 @@ _SHARE = 10
 
 UNFINISHED: set[Path] = set()
 """The entries of commands of this process that still run, in whichever session."""
+NOT_LISTED = "It is no longer listed; the next /undo applies to the call before it."
 
 
 class NeverTakenBack(MarvinError):
-    """A call can never be undone."""
+    """A call can never be undone; its text ends with `NOT_LISTED`."""
 
 
 class LedgerEntry(Record):
