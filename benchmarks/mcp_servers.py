@@ -30,7 +30,7 @@ _SERVER = [sys.executable, "-S", "-P", str(ROOT / "tests" / "support" / "mcp_ser
 
 def rows(lab: Lab, count: int) -> Iterator[Row]:
     """Each measured `count` times, by turns with what it is compared to."""
-    yield _start(lab, count)
+    yield _start(lab, 4 * count)  # the rows with a narrow goal need more runs
     yield asyncio.run(_call("a call of an MCP server / the SDK's client", _SERVER, count))
     yield asyncio.run(_call("  of a server written with the SDK", _WITH_SDK, count))
 
