@@ -14,10 +14,9 @@ from marvin_tools_coding.git.committing import git_commit
 from marvin_tools_coding.git.inspecting import git_status
 from marvin_tools_coding.git.switching import git_checkout
 
+from .support_hooks import AUTHOR, hook
 from .support_shell import Folder, text
 
-AUTHOR = {"GIT_AUTHOR_NAME": "A U Thor", "GIT_AUTHOR_EMAIL": "a@example.org"}
-AUTHOR |= {"GIT_COMMITTER_NAME": "A U Thor", "GIT_COMMITTER_EMAIL": "a@example.org"}
 ALTERS = "git update-index --cacheinfo 100644,$(echo altered | git hash-object -w --stdin),a.txt"
 """A hook changes what is committed, and not the file."""
 
@@ -30,14 +29,6 @@ def repo(tmp_path: Path) -> Folder:
     folder = Folder(root, **AUTHOR)
     folder.sh("git init -qb main; echo one > a.txt; echo b > b.txt; git add .; git commit -qm first; git branch other")
     return folder
-
-
-def hook(repo: Folder, script: str, name: str = "pre-commit") -> Path:
-    file = repo.root / ".git" / "hooks" / name
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(f"#!/bin/sh\n{script}\n")
-    file.chmod(0o755)
-    return file
 
 
 # What is staged

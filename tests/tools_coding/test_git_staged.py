@@ -12,10 +12,9 @@ import pytest
 
 from marvin_tools_coding.git.committing import git_commit
 
+from .support_hooks import AUTHOR, hook
 from .support_shell import Folder
 
-AUTHOR = {"GIT_AUTHOR_NAME": "A U Thor", "GIT_AUTHOR_EMAIL": "a@example.org"}
-AUTHOR |= {"GIT_COMMITTER_NAME": "A U Thor", "GIT_COMMITTER_EMAIL": "a@example.org"}
 AS_COMMITTED = (
     "echo part > a.txt; git add a.txt; echo one > a.txt; echo n > n.txt; git add n.txt; rm n.txt; "
     "git rm -q --cached b.txt"
@@ -34,14 +33,6 @@ def repo(tmp_path: Path) -> Folder:
     folder = Folder(root, **AUTHOR)
     folder.sh("git init -qb main; echo one > a.txt; echo b > b.txt; git add .; git commit -qm first")
     return folder
-
-
-def hook(repo: Folder, script: str, name: str = "pre-commit") -> Path:
-    file = repo.root / ".git" / "hooks" / name
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(f"#!/bin/sh\n{script}\n")
-    file.chmod(0o755)
-    return file
 
 
 def cancel_once_told(repo: Folder, text: str) -> None:
