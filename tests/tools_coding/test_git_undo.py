@@ -77,7 +77,7 @@ def test_what_was_staged_since_stays_staged(repo: Repo) -> None:
     repo.runner.call(git_commit, message="Second")
     repo.sh("echo 3 >b; git add b")
     repo.runner.take_back()
-    assert repo.sh("git status -s") == "M  a\nM  b\n"
+    assert repo.sh("git status -s") == " M a\nM  b\n"
 
 
 PUSHED = "git init -q --bare ../far; git push -q ../far main; git fetch -q ../far main:refs/remotes/far/main"

@@ -20,6 +20,7 @@ from .undo import Before, Newest, forget, newest, resume, state_before, taken_ba
 
 _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
 _SAMPLE = 8_000
+_MARKER = re.compile(rb"(?:<{7,}|>{7,}) ")  # longer with the attribute conflict-marker-size
 
 
 @tool(
@@ -70,7 +71,7 @@ async def git_commit(
 async def _undone(context: ToolContext, place: Place, take_back: str) -> ToolResult:
     if step := place.next_step():  # `git merge --abort` would then discard what was committed
         raise ToolError(f"The commit was not undone. {step}")
-    return await undo_commit(context, *take_back.partition(" ")[::2])
+    return await undo_commit(context, place, *take_back.partition(" ")[::2])
 
 
 async def _commit(context: ToolContext, place: Place, attempt: Attempt, message: str) -> ProcessResult:
@@ -173,7 +174,7 @@ async def _confirm(context: ToolContext, place: Place, attempt: Attempt, made: N
     why = why_differing(wrong)
     head = "" if _is_next(made, before) else made.parents[0]
     try:
-        await undo_commit(context, made.commit, "" if head else before.index, is_own=True)
+        await undo_commit(context, place, made.commit, "" if head else before.index, is_own=True)
     except ToolError as error:
         raise ToolError(f"The commit {made.commit[:8]} was made, but {why}\n{error}") from error
     await forget(context, place.git_dir, made.commit)
@@ -311,6 +312,6 @@ def _no_markers(context: ToolContext, place: Place, name: str, stages: Mapping[s
 def _has_markers(context: ToolContext, place: Place, name: str) -> bool:
     try:
         with context.paths.open(name.removeprefix(place.prefix)) as file:
-            return any(line.startswith((b"<<<<<<< ", b">>>>>>> ")) for line in file)
+            return any(_MARKER.match(line) for line in file)
     except ToolError:  # deleted on one side: there is nothing to mark
         return False

@@ -14,16 +14,17 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from marvin_core import Record, ToolContext, in_thread, open_without_links, opened_folder
+from marvin_core import Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
 
 from .conversions import conversions, is_stored_as
 from .place import Place
-from .running import LISTS_STAGED, names, try_read
+from .running import LISTS_STAGED, failure, keep_unlocked, names, try_read
 from .staging import shortened
 
 _RAW = ("-z", "--no-abbrev", "--no-renames", "--ignore-submodules=dirty")
 _TREES = ("--raw", *_RAW, "-r", "--no-commit-id", "--end-of-options")
 FILE_MODES = ("100644", "100755")
+SUBMODULE = "160000"
 _LINK, _DELETED = "120000", "000000"
 _UNCHECKED = "hsS"
 """The tags of `git ls-files -v` for entries whose files git does not look at."""
@@ -51,6 +52,11 @@ class Stored(Record):
     def is_deleted(self) -> bool:
         """Whether there is no such file any more."""
         return self.mode == _DELETED
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there was no such file before."""
+        return self.old_mode == _DELETED
 
     @property
     def committed(self) -> Stored:
@@ -89,6 +95,23 @@ async def in_tree(context: ToolContext, place: Place, tree: str, base: str) -> S
         made = await try_read(context, ["hash-object", "-t", "tree", "--stdin"], stdin=b"")
         base = made.output.decode().strip()
     return _stored(place, await names(context, "git show", ["diff-tree", *_TREES, base, tree]))
+
+
+async def put_back(context: ToolContext, entries: Sequence[Stored]) -> None:
+    """Stage files as given. Raises `ToolError` if git fails."""
+    if not entries:
+        return
+    gone_first = sorted(entries, key=lambda one: one.is_deleted, reverse=True)  # a file may replace a folder
+    stdin = "".join(f"{'0' if one.is_deleted else one.mode} {one.hash}\t{one.name}\0" for one in gone_first)
+    result = await keep_unlocked(
+        context, ["update-index", "-z", "--index-info"], stdin.encode("utf-8", "surrogateescape")
+    )
+    if result.exit_code != 0:
+        said = failure(context, "git update-index", result)
+        paths = [one.path for one in entries]
+        raise ToolError(
+            f"What is staged of {shortened(paths)} could not be replaced. It may be other content than is there. {said}"
+        )
 
 
 def _stored(place: Place, fields: Sequence[str]) -> Sequence[Stored]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from marvin_core import Record, ToolContext, ToolError
 
-from .contents import FILE_MODES, Stored, differing, in_index, why_differing
+from .contents import FILE_MODES, SUBMODULE, Stored, differing, in_index, put_back, why_differing
 from .place import Place
 from .running import failure, keep_unlocked, names
 from .staging import shortened
@@ -20,7 +20,7 @@ _AT_ONCE = 500
 """The number of paths in one command line."""
 _COMMANDS = 5
 """How many commands an answer lists."""
-_CAN_BE_STAGED = (*FILE_MODES, "120000", "160000")
+_CAN_BE_STAGED = (*FILE_MODES, "120000", SUBMODULE)
 
 
 class Attempt(Record):
@@ -170,23 +170,6 @@ async def clear_index(context: ToolContext, place: Place, attempt: Attempt) -> s
     other = set(await differing(context, now, attempt.files))
     await put_back(context, [one.committed for one in now if one.path in other])
     return unstaged(attempt, now, other)
-
-
-async def put_back(context: ToolContext, entries: Sequence[Stored]) -> None:
-    """Stage files as given. Raises `ToolError` if git fails."""
-    if not entries:
-        return
-    gone_first = sorted(entries, key=lambda one: one.is_deleted, reverse=True)  # a file may replace a folder
-    stdin = "".join(f"{'0' if one.is_deleted else one.mode} {one.hash}\t{one.name}\0" for one in gone_first)
-    result = await keep_unlocked(
-        context, ["update-index", "-z", "--index-info"], stdin.encode("utf-8", "surrogateescape")
-    )
-    if result.exit_code != 0:
-        said = failure(context, "git update-index", result)
-        paths = [one.path for one in entries]
-        raise ToolError(
-            f"What is staged of {shortened(paths)} could not be replaced. It may be other content than is there. {said}"
-        )
 
 
 async def _unresolve(context: ToolContext, paths: Sequence[str]) -> None:

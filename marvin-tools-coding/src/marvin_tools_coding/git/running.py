@@ -128,7 +128,7 @@ async def try_write(context: ToolContext, arguments: Sequence[str], *, stdin: by
 
 
 async def change_files(
-    context: ToolContext, what: str, arguments: Sequence[str], folders: Sequence[Path]
+    context: ToolContext, what: str, arguments: Sequence[str], folders: Sequence[Path], *, stdin: bytes | None = None
 ) -> ProcessResult:
     """The same as `write`, for commands that change files of the working tree; those elsewhere stay as they are.
 
@@ -136,7 +136,7 @@ async def change_files(
         folders: where files may change. Elsewhere a link may lead that a folder was replaced by.
     """
     through = (*_WRITING_INSIDE, *map(str, folders), "--") if sys.platform == "linux" else ()
-    result = await run(context, [*through, *_WRITING, *arguments], on_output=context.progress)
+    result = await run(context, [*through, *_WRITING, *arguments], stdin=stdin, on_output=context.progress)
     is_denied = bool(through) and b"permission denied" in result.stderr.lower()
     if result.exit_code == 0:  # git goes on without a filter that fails and is not required
         return result.replace(stderr=result.stderr + f"\n{_ELSEWHERE}".encode()) if is_denied else result

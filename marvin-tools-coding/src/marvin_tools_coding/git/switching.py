@@ -10,17 +10,39 @@ from contextlib import suppress
 from functools import partial
 from typing import Annotated
 
-from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
+from marvin_core import (
+    NeverUndone,
+    ProcessResult,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    call_of,
+    in_thread,
+    output_text,
+    tool,
+)
 
 from .adapters import CHECKOUT_NAMES, GIT_IGNORED, checkout_arguments
 from .aside import aside
-from .contents import FILE_MODES, Stored, changed_since, differing, in_index, in_tree, unchecked, why_differing
+from .contents import (
+    FILE_MODES,
+    Stored,
+    changed_since,
+    differing,
+    in_index,
+    in_tree,
+    put_back,
+    unchecked,
+    why_differing,
+)
 from .conversions import content_of, conversions
 from .here import is_there
 from .place import Place, find, remove_left
-from .restaging import put_back, within
+from .replacing import check_restore, check_switch, commit_of
+from .restaging import within
 from .running import LIST_LIMIT, change_files, failure, hash_of, keep, names, read, try_read, write
 from .staging import shortened
+from .undo import staged_tree
 
 _SNAPSHOTS = "refs/marvin/snapshots"
 _AUTHOR = {
@@ -89,7 +111,11 @@ def _mark(branch: str) -> str:
 async def _check_switch(context: ToolContext, target: str, expected: str, now: tuple[str, ...]) -> None:
     """Refuse to switch if another branch is current than expected, or `-` leads to another one than before."""
     here, _, mark = expected.partition(" ")
-    if expected and here not in now:
+    if not expected:
+        return
+    for name in (here, target):
+        await _check_is_left(context, name)
+    if here not in now:
         raise ToolError(
             f"Nothing was switched: {now[0] or 'a new branch'} is the current branch now, not {here}. Switch by hand, "
             "without expected."
@@ -99,6 +125,12 @@ async def _check_switch(context: ToolContext, target: str, expected: str, now: t
         branch = said.output.decode("utf-8", "surrogateescape").strip().removeprefix("refs/heads/")
         if _mark(branch) != mark:
             raise ToolError("Nothing was switched: somebody has switched branches since then. Switch by hand.")
+
+
+async def _check_is_left(context: ToolContext, name: str) -> None:
+    """Check that a branch or commit that an undo needs still exists."""
+    if name != "-" and not await commit_of(context, name):
+        raise NeverUndone(f"It cannot be undone: there is no {name} any more. Only git reflog may still show it.")
 
 
 async def current(context: ToolContext) -> tuple[str, ...]:
@@ -126,10 +158,11 @@ async def _switched(context: ToolContext, place: Place, target: str) -> str:
             "files here, pass path."
         )
     what, options = "git checkout", ["switch", "--no-overwrite-ignore", "--no-recurse-submodules"]
+    if target != "-" and (target.startswith("-") or "\0" in target):
+        raise ToolError(f"{target!r} is not a branch or commit: names do not start with '-'. git_branch lists them.")
+    await check_switch(context, place, target)
     if target == "-":
         return _told(await change_files(context, what, [*options, "-"], place.changed_folders), place)
-    if target.startswith("-") or "\0" in target:
-        raise ToolError(f"{target!r} is not a branch or commit: names do not start with '-'. git_branch lists them.")
     if await _is_branch(context, target):
         return _told(await change_files(context, what, [*options, "--guess", target], place.changed_folders), place)
     commit = await hash_of(context, target)
@@ -158,6 +191,8 @@ def _told(result: ProcessResult, place: Place) -> str:
 
 async def _restored(context: ToolContext, place: Place, target: str, path: str, expected: str) -> ToolResult:
     located = context.paths.locate(path)
+    for name in filter(None, [expected and target, expected]):
+        await _check_is_left(context, name)
     commit = await hash_of(context, target)
     await _check_as_expected(context, place, located, expected)
     is_saved = target.startswith(f"{_SNAPSHOTS}/")
@@ -165,6 +200,8 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
     exists = (await try_read(context, ["cat-file", "-e", thing])).exit_code == 0
     if not exists and not (is_saved and expected):  # the user had deleted it before it was restored
         raise ToolError(f"There is no {path} in {target}, so nothing was restored. git_show(ref, path) shows a folder.")
+    await check_restore(context, located, commit)
+    replaced = await _replaced(context, place, located, (expected, commit))
     what = "git checkout"
     options = ["--porcelain", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=dirty"]
     changed = await names(context, what, ["status", *options, "--no-renames", "--", located])
@@ -174,9 +211,11 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
     saved = f"\n{path} had uncommitted changes, which were saved. To restore them: {_way_back(snapshot, path)}"
     said, saved, is_error = "", saved if snapshot else "", False
     try:
-        if exists:
-            options = [asked[0], "--no-recurse-submodules", *asked[1:], "--", located]
-            result = await change_files(context, what, options, place.changed_folders)
+        if exists and replaced:
+            options = [asked[0], "--quiet", "--no-recurse-submodules", *asked[1:]]
+            options += ["--pathspec-from-file=-", "--pathspec-file-nul"]
+            stdin = "\0".join(replaced).encode("utf-8", "surrogateescape")
+            result = await change_files(context, what, options, place.changed_folders, stdin=stdin)
             said = output_text(result.stderr, 0, "").strip()[:LIST_LIMIT]
     except ToolError as error:  # such as that of a hook, once the file was restored
         said, is_error = str(error), not expected  # as for a switch
@@ -189,6 +228,19 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
     head = await _head_with(context, place, located)
     undo = call_of(git_checkout, target=snapshot or head, path=path, expected=commit) if snapshot or head else None
     return ToolResult(content=f"{text}{saved}", undo=undo, is_error=is_error)
+
+
+async def _replaced(context: ToolContext, place: Place, located: str, commits: tuple[str, str]) -> Sequence[str]:
+    """What to restore: the path, or for an undo the files there that restoring the first of two commits has replaced.
+
+    Others that the second commit has stay as they are: somebody may have changed them since.
+    """
+    if not commits[0]:
+        return [located]
+    files = within(await in_tree(context, place, commits[1], commits[0]), [located])
+    root = context.paths.root
+    missing = await in_thread(lambda: {one.path for one in files if one.is_new and not is_there(root, one.path)})
+    return [one.path for one in files if not one.is_deleted and (not one.is_new or one.path in missing)]
 
 
 async def _remove_restored(context: ToolContext, place: Place, located: str, commits: tuple[str, str]) -> None:
@@ -261,10 +313,8 @@ async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
     title = f"Before git_checkout of {located}\n".encode("utf-8", "surrogateescape")
     await in_thread(lambda: remove_left(place.git_dir))
     try:
-        staged = await keep(context, ["write-tree"], _AUTHOR)
-        if staged.exit_code == 0:  # fails during conflicts
+        if tree := await staged_tree(context, "Keeping a snapshot"):  # there is none during conflicts
             options = [option for parent in parents for option in ("-p", parent)]
-            tree = staged.output.decode().strip()
             parents.append(await _kept(context, ["commit-tree", *options, "-F", "-", tree], _AUTHOR, title))
         base = parents[0] if head.exit_code == 0 else ""
         await _kept(context, ["read-tree", base or "--empty"], env)

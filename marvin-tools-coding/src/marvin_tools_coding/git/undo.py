@@ -18,6 +18,7 @@ from marvin_core import (
     opened_folder,
 )
 
+from .contents import in_index, in_tree, put_back
 from .place import Place, remove_left
 from .running import failure, is_locked, keep, keep_unlocked, read, try_read
 
@@ -55,7 +56,7 @@ async def newest(context: ToolContext, commit: str = "HEAD") -> Newest:
     return Newest(commit=commit, tree=tree, parents=parents)
 
 
-async def _staged_tree(context: ToolContext, what: str) -> str:
+async def staged_tree(context: ToolContext, what: str) -> str:
     """The tree of what is staged; empty during conflicts. Raises `ToolError` if another git changes it right now."""
     result = await keep_unlocked(context, ["write-tree"])
     if is_locked(result):
@@ -66,7 +67,7 @@ async def _staged_tree(context: ToolContext, what: str) -> str:
 async def state_before(context: ToolContext, place: Place) -> Before:
     """The current state of the repository. Raises `ToolError` if another git changes what is staged."""
     head = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
-    index = await _staged_tree(context, "git commit")
+    index = await staged_tree(context, "git commit")
     await in_thread(lambda: remove_left(place.git_dir))
     is_plain = not place.next_step()  # in a merge or a rebase, moving the branch back would not be enough
     return Before(
@@ -158,8 +159,10 @@ async def _check_newest(context: ToolContext, commit: str, head: Newest, *, is_o
         raise NeverUndone(f"The commit was not undone: {why}")
 
 
-async def undo_commit(context: ToolContext, commit: str, index: str, *, is_own: bool = False) -> ToolResult:
-    """Move the branch to the commit before, and restore the index if nothing was staged since.
+async def undo_commit(
+    context: ToolContext, place: Place, commit: str, index: str, *, is_own: bool = False
+) -> ToolResult:
+    """Move the branch to the commit before, and stage what was staged before of all that was not staged since.
 
     Args:
         is_own: whether the call that undoes it has made it; then it may be a merge.
@@ -169,23 +172,21 @@ async def undo_commit(context: ToolContext, commit: str, index: str, *, is_own: 
     """
     head = await newest(context)
     await _check_newest(context, commit, head, is_own=is_own)
-    try:
-        staged = await _staged_tree(context, "Taking back the commit")
-    except ToolError:
-        if not is_own:
-            raise
-        staged = ""  # what it has may not stay, whatever is staged
+    if index and not is_own:
+        await staged_tree(context, "Taking back the commit")  # another git may change it right now
     move = ["update-ref", "-m", "git_commit: undone"]
     back = ["HEAD", head.parents[0], commit] if head.parents else ["-d", "HEAD", commit]
     moved = await keep(context, [*move, *back], {})
     if moved.exit_code != 0:
         raise failure(context, "Taking back the commit", moved)
     said = f"Commit {commit[:8]} was undone; the files were not changed. git_status shows them."
-    if index and staged == head.tree:
-        # Marks of files, as of a sparse checkout, stay.
-        restored = await keep_unlocked(context, ["read-tree", "--reset", index])
-        if restored.exit_code != 0:
-            said += f"\n{failure(context, 'Staging what was staged before', restored)}"
+    if index:
+        try:
+            since = {one.name for one in await in_index(context, place, [], commit)}
+            changed = await in_tree(context, place, head.tree, index)
+            await put_back(context, [one.committed for one in changed if one.name not in since])
+        except ToolError as error:
+            said += f"\n{error}"
         await keep(context, ["update-index", "-q", "--refresh"], {})
     held = ["for-each-ref", "--contains", commit, "--count=5", "--format=%(refname:short)", "refs/heads", "refs/tags"]
     others = await try_read(context, held)

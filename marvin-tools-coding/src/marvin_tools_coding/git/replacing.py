@@ -1,0 +1,79 @@
+"""What git would replace although no snapshot keeps it, such as a folder with a repository of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from marvin_core import ToolContext, ToolError, in_thread
+
+from .contents import SUBMODULE, in_tree
+from .place import Place
+from .running import names, try_read
+
+
+async def check_switch(context: ToolContext, place: Place, target: str) -> None:
+    """Refuse a switch that would replace a folder with a repository in it, as that of a submodule, by a file.
+
+    git itself refuses to replace other files that are not stored.
+    """
+    commit = await commit_of(context, target)
+    head = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
+    changed = await in_tree(context, place, commit, head.output.decode().strip()) if commit else ()
+    files = [one.path for one in changed if not one.is_deleted and one.mode != SUBMODULE]
+    found = await in_thread(lambda: [path for path in files if _has_repository(context.paths.root / path)])
+    if found:
+        raise ToolError(f"Nothing was switched: {_why(found[0])}")
+
+
+async def commit_of(context: ToolContext, target: str) -> str:
+    """The commit to which a switch leads; empty if it is unknown."""
+    for name in ["@{-1}"] if target == "-" else [f"refs/heads/{target}", target]:
+        asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+        if (said := await try_read(context, asked)).exit_code == 0:
+            return said.output.decode().strip()
+    asked = ["for-each-ref", "--count=1", "--format=%(objectname)", f"refs/remotes/*/{target}"]
+    return (await try_read(context, asked)).output.decode().strip()
+
+
+async def check_restore(context: ToolContext, located: str, commit: str) -> None:
+    """Refuse to restore a path from a commit if no snapshot of it could keep what would be replaced."""
+    if found := await in_thread(lambda: _file_above(context.paths.root, located)):
+        raise ToolError(
+            f"Nothing was restored: {found} is no folder now, and would be replaced by one. Move it away first."
+        )
+    listed = await names(context, "git checkout", ["ls-tree", "-r", "-z", commit, "--", located])
+    files = [name for kind, _, name in (entry.partition("\t") for entry in listed) if not kind.startswith(SUBMODULE)]
+    if found := await in_thread(lambda: _repository_of(context.paths.root, files)):
+        raise ToolError(f"Nothing was restored: {_why(found)}")
+
+
+def _why(folder: str) -> str:
+    return (
+        f"{folder} is or has a repository of its own, whose files would be replaced and cannot be saved. Move it away "
+        "first, or deinit the submodule with run_command."
+    )
+
+
+def _file_above(root: Path, path: str) -> str:
+    places = ((folder, root / folder) for folder in _folders_of(path))
+    return next((folder for folder, place in places if os.path.lexists(place) and not place.is_dir()), "")
+
+
+def _repository_of(root: Path, files: Sequence[str]) -> str:
+    """A folder with a repository of its own in which files of these names would be written, or in their place."""
+    folders = {folder for path in files for folder in _folders_of(path)}
+    inside = (folder for folder in sorted(folders) if os.path.lexists(root / folder / ".git"))
+    return next(inside, "") or next((path for path in files if _has_repository(root / path)), "")
+
+
+def _folders_of(path: str) -> Iterable[str]:
+    """The folders that a path names, from the outermost one."""
+    parts = path.split("/")
+    return ("/".join(parts[:count]) for count in range(1, len(parts)))
+
+
+def _has_repository(place: Path) -> bool:
+    """Whether it is a folder, and in it or below it lies a repository."""
+    return not place.is_symlink() and any(".git" in (*folders, *files) for _, folders, files in os.walk(place))

@@ -1,0 +1,83 @@
+"""What git_checkout would replace and no snapshot can keep: it refuses, and nothing is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from marvin_tools_coding.git.committing import git_commit
+from marvin_tools_coding.git.switching import git_checkout
+
+from .support_hooks import AUTHOR
+from .support_shell import Folder
+
+FILE = "echo x > d; git add .; git commit -qm file; git branch file; git rm -rq d; git commit -qm none"
+FOLDER = "mkdir d; echo x > d/x; git add .; git commit -qm folder; git branch folder; git rm -rq d; git commit -qm none"
+SUBMODULE = "git -c protocol.file.allow=always submodule add -q ./ d; git commit -qm sub; echo mine > d/mine"
+REPOSITORY = "git init -q d/deep; cd d/deep; echo mine > mine; git add .; git commit -qm mine; cd ../.."
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Folder:
+    """A repository with one commit of one file."""
+    root = tmp_path / "project"
+    root.mkdir()
+    folder = Folder(root, **AUTHOR)
+    folder.sh("git init -qb main; echo one > a.txt; git add .; git commit -qm first")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "now",
+    ["echo mine > d", "echo b > d; git add d; git commit -qm d; echo mine > d"],
+    ids=["new", "changed"],
+)
+def test_a_file_is_not_replaced_by_the_folder_of_what_is_restored(repo: Folder, now: str) -> None:
+    repo.sh(f"{FOLDER}; {now}")
+    told = repo.error(git_checkout, target="folder", path="d/x")
+    assert "Nothing was restored: d is no folder now" in told
+    assert repo.sh("cat d") == "mine\n"
+    assert "were saved" in repo.call(git_checkout, target="folder", path="d")
+
+
+@pytest.mark.parametrize(("own", "kept"), [(SUBMODULE, "d/mine"), (REPOSITORY, "d/deep/mine")], ids=["sub", "new"])
+def test_a_folder_with_a_repository_is_not_replaced_by_a_file_that_is_restored(
+    repo: Folder, own: str, kept: str
+) -> None:
+    repo.sh(f"{FILE}; {own}")
+    for path in ("d", "."):
+        assert "has a repository of its own" in repo.error(git_checkout, target="file", path=path)
+        assert repo.sh(f"cat {kept}") == "mine\n"
+
+
+def test_nothing_is_restored_into_a_folder_with_a_repository(repo: Folder) -> None:
+    repo.sh(f"{FOLDER}; {SUBMODULE}; echo mine > d/x")
+    for path in ("d", "d/x"):
+        assert "has a repository of its own" in repo.error(git_checkout, target="folder", path=path)
+    assert repo.sh("cat d/x") == "mine\n"
+
+
+@pytest.mark.parametrize("target", ["file", "file~0", "-", "far"])
+def test_a_submodule_is_not_replaced_by_a_file_in_a_switch(repo: Folder, target: str) -> None:
+    """git itself would remove what has been changed in it."""
+    repo.sh(f"{FILE}; git switch -q file; git switch -q main; {SUBMODULE}")
+    repo.sh("git update-ref refs/remotes/origin/far file; git remote add origin nowhere")
+    assert "Nothing was switched: d is or has a repository" in repo.error(git_checkout, target=target)
+    assert repo.sh("cat d/mine; git branch --show-current") == "mine\nmain\n"
+
+
+def test_a_branch_without_a_submodule_is_checked_out(repo: Folder) -> None:
+    repo.sh(f"git branch without; {SUBMODULE}")
+    assert "Switched" in repo.call(git_checkout, target="without")
+    assert repo.sh("cat d/mine") == "mine\n"
+    assert "Switched" in repo.call(git_checkout, target="main")
+    assert "Restored" in repo.call(git_checkout, target="HEAD", path=".")
+    assert repo.sh("cat d/mine") == "mine\n"
+
+
+def test_conflicts_with_longer_markers_are_not_committed(repo: Folder) -> None:
+    repo.sh("echo 'a.txt conflict-marker-size=20' > .gitattributes; git add .; git commit -qm marks; git branch o")
+    repo.sh("echo m > a.txt; git commit -qam m; git switch -q o; echo o > a.txt; git commit -qam o")
+    repo.sh("git merge -q main > ../said || true")
+    assert "there are conflict markers" in repo.error(git_commit, message="m")

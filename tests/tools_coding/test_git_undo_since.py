@@ -1,0 +1,76 @@
+"""Taking back commits and checkouts after somebody has changed, staged or removed something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from marvin_tools_coding.files.edit import write_file
+from marvin_tools_coding.git.committing import git_commit
+from marvin_tools_coding.git.switching import git_checkout
+
+from .test_git_undo import Repo
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repo]:
+    made = Repo(tmp_path)
+    yield made
+    made.runner.close()
+
+
+@pytest.mark.parametrize("when", ["before", "since"])
+def test_what_was_staged_in_part_is_staged_so_again_beside_other_files(repo: Repo, when: str) -> None:
+    repo.sh("echo part >a; git add a; echo all >a; echo 2 >b")
+    repo.sh("git add b" if when == "before" else "true")
+    assert not repo.runner.call(git_commit, message="Second", paths=["a"]).is_error
+    repo.sh("git add b")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git show :a; git status -s") == "part\nMM a\nM  b\n"
+
+
+def test_a_new_file_that_is_to_be_added_stays_so_if_a_commit_of_others_is_taken_back(repo: Repo) -> None:
+    repo.sh("echo new >n; git add -N n; echo 2 >a")
+    assert not repo.runner.call(git_commit, message="Second", paths=["a"]).is_error
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git status -s") == " M a\n A n\n"
+
+
+@pytest.mark.parametrize("mine", ["echo mine >d/a", "true"], ids=["changed", "clean"])
+def test_files_that_were_not_restored_stay_as_they_have_become_since(repo: Repo, mine: str) -> None:
+    repo.sh("mkdir d; echo 1 >d/a; git add .; git commit -qm One; echo 2 >d/a; echo 2 >d/b; git add .")
+    repo.sh(f"git commit -qm Two; echo draft >d/new; {mine}")
+    before = repo.sh("cat d/a")
+    assert not repo.runner.call(git_checkout, target="HEAD~", path="d").is_error
+    assert repo.sh("cat d/a") == "1\n"
+    repo.sh("echo since >d/b; echo since >d/new")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("cat d/a d/b d/new") == f"{before}since\nsince\n"
+
+
+GONE = {
+    "left": ("git switch -qc gone", {"target": "main"}, "git branch -D gone"),
+    "made": ("true", {"target": "gone", "create_branch": True}, "git switch -q main; git branch -D gone"),
+    "saved": (
+        "echo mine >a",
+        {"target": "HEAD", "path": "a"},
+        "git update-ref -d $(git for-each-ref --format='%(refname)' refs/marvin)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "arguments", "since"), GONE.values(), ids=GONE)
+def test_a_checkout_that_can_never_be_undone_does_not_hold_up_earlier_calls(
+    repo: Repo, before: str, arguments: dict[str, object], since: str
+) -> None:
+    repo.runner.call(write_file, path="c", content="c\n")
+    repo.sh(before)
+    assert not repo.runner.call(git_checkout, **arguments).is_error
+    repo.sh(since)
+    told = repo.refused()
+    assert "any more" in told
+    assert "It is no longer listed" in told
+    (line,) = repo.runner.take_back()
+    assert line.startswith("write_file")
