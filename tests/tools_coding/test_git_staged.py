@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from marvin_core import ToolResult
 from marvin_tools_coding.git.committing import git_commit
 
 from .support_hooks import AUTHOR, hook
@@ -23,6 +27,8 @@ AS_COMMITTED = (
 FAILS = "git config filter.bad.clean false; git config filter.bad.required true; "
 FAILS += "echo 'z.txt filter=bad' > .git/info/attributes"
 STAGED = "git ls-files --stage"
+ELSE = "env -u GIT_INDEX_FILE"
+"""Runs a program in a hook as somebody else runs it, who does not use the index of the commit."""
 
 
 @pytest.fixture
@@ -35,17 +41,20 @@ def repo(tmp_path: Path) -> Folder:
     return folder
 
 
-def cancel_once_told(repo: Folder, text: str) -> None:
-    async def use() -> None:
+def cancel_once_told(repo: Folder, text: str) -> ToolResult | None:
+    """What a call returns nevertheless; None if it was cancelled."""
+
+    async def use() -> ToolResult | None:
         call = asyncio.ensure_future(git_commit.function(repo.context, message="m"))
         while text not in "".join(repo.told):
             await asyncio.wait_for(repo.told_something.wait(), 60)
             repo.told_something.clear()
         call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
+        with suppress(asyncio.CancelledError):
+            return await call
+        return None
 
-    repo.run(use)
+    return repo.run(use)
 
 
 @pytest.mark.parametrize("more", ["echo c > c.txt", "true"], ids=["refused", "nothing"])
@@ -73,7 +82,7 @@ def test_what_is_staged_is_kept_where_the_files_are_as_committed_if_the_commit_i
     """Also if somebody stages something meanwhile."""
     altered = "git update-index --add --cacheinfo 100644,$(echo altered | git hash-object -w --stdin),c.txt"
     hook(repo, altered)
-    hook(repo, "echo d > d.txt; git add d.txt", "post-commit")
+    hook(repo, f"echo d > d.txt; {ELSE} git add d.txt", "post-commit")
     repo.sh(f"{AS_COMMITTED}; echo c > c.txt")
     before = repo.sh(STAGED)
     assert "The commit was undone" in repo.error(git_commit, message="m")
@@ -121,17 +130,56 @@ def test_what_is_resolved_stays_so_if_staging_fails(repo: Folder) -> None:
 
 @pytest.mark.parametrize("altered", [False, True], ids=["same", "altered"])
 def test_a_commit_that_is_cancelled_after_it_was_made_is_compared(repo: Folder, *, altered: bool) -> None:
-    """With other content than the files it would stay."""
+    """With other content than the files it would stay; a commit that stays is told, and can be taken back."""
     hook(repo, "echo started; exec sleep 300", "post-commit")
     content = "100644,$(echo altered | git hash-object -w --stdin)"
     hook(repo, f"git update-index --cacheinfo {content},b.txt" if altered else "true")
     repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt; git rm -q --cached b.txt")
     before = repo.sh(STAGED)
-    cancel_once_told(repo, "started")
-    if altered:
-        assert repo.sh(f"git log --format=%s; {STAGED}") == f"first\n{before}"
-    else:
+    result = cancel_once_told(repo, "started")
+    if not altered:
         assert repo.sh("git log --format=%s; git show HEAD:a.txt; git status --porcelain") == "m\nfirst\nall\n"
+        assert result is not None
+        assert result.undo is not None
+        assert "The call was cancelled once the commit was made." in str(result.content)
+        repo.call(git_commit, **result.undo.arguments)
+    assert (result is None) == altered
+    assert repo.sh(f"git log --format=%s; {STAGED}") == f"first\n{before}"
+
+
+def test_a_commit_does_not_revert_what_somebody_else_commits_while_it_stages(repo: Folder) -> None:
+    theirs = f"echo theirs > c.txt; {ELSE} git add c.txt; {ELSE} git commit -qm theirs -- c.txt"
+    repo.sh(f"printf '%s\\n' '[ -e c.txt ] || {{ {theirs}; }} >&2' cat > .git/theirs; echo 2 > a.txt")
+    repo.sh("git config filter.theirs.clean 'sh .git/theirs'; echo 'a.txt filter=theirs' > .git/info/attributes")
+    told = repo.error(git_commit, message="m")
+    assert "somebody else committed in the same moment" in told
+    assert repo.sh("git log --format=%s; git status -s") == "theirs\nfirst\n M a.txt\n"
+    assert "Committed" in repo.call(git_commit, message="m")
+    assert repo.sh("git log --format=%s; git show HEAD:c.txt HEAD:a.txt") == "m\ntheirs\nfirst\ntheirs\n2\n"
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path[:0] = {path!r}
+from tests.tools_coding.support_hooks import AUTHOR
+from tests.tools_coding.support_shell import Folder
+from marvin_tools_coding.git.committing import git_commit
+Folder(Path(sys.argv[1]), **AUTHOR).call(git_commit, message="m")
+"""
+
+
+@pytest.mark.parametrize("name", ["pre-commit", "commit-msg"])
+def test_what_is_staged_is_kept_if_marvin_is_killed(repo: Folder, name: str) -> None:
+    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt; git rm -q --cached b.txt; echo n > n; git add -N n")
+    before = repo.sh(f"{STAGED}; git status -s")
+    hook(repo, f"kill -9 $(cat {repo.root.parent}/killed) $PPID", name)
+    command = (
+        f"echo $$ > {repo.root.parent}/killed; exec {sys.executable} -c {shlex.quote(KILLED.format(path=sys.path))}"
+    )
+    with pytest.raises(AssertionError):
+        repo.sh(f"{command} {repo.root}")
+    assert repo.sh(f"{STAGED}; git status -s") == before
 
 
 def test_what_somebody_else_commits_during_a_hook_is_not_staged_as_reverted(repo: Folder) -> None:
@@ -158,6 +206,25 @@ def test_what_was_merged_stays_merged_beside_conflicts_if_a_hook_alters_it(repo:
     assert repo.sh("git show HEAD:a.txt HEAD:b.txt HEAD:n.txt; git status --porcelain") == "both\no\no\n"
 
 
+@pytest.mark.parametrize("end", ["", "; exit 1"], ids=["undone", "refused"])
+def test_what_is_staged_in_part_is_kept_beside_a_conflict(repo: Folder, end: str) -> None:
+    repo.sh(
+        "git switch -qc o; echo o > a.txt; git commit -qam o; git switch -q main; echo m > a.txt; git commit -qam m"
+    )
+    repo.sh("git merge -q o > ../said || echo both > a.txt; echo part > b.txt; git add b.txt; echo all > b.txt")
+    before = repo.sh(STAGED)
+    hook(repo, f"git update-index --add --cacheinfo 100644,$(echo altered | git hash-object -w --stdin),c.txt{end}")
+    repo.error(git_commit, message="m")
+    assert repo.sh(STAGED) == before
+
+
+def test_a_new_file_that_is_to_be_added_stays_so_if_a_hook_refuses(repo: Folder) -> None:
+    hook(repo, "exit 1")
+    repo.sh("echo new > n.txt; git add -N n.txt; echo 2 > a.txt")
+    repo.error(git_commit, message="m")
+    assert repo.sh("git status -s") == " M a.txt\n A n.txt\n"
+
+
 @pytest.mark.slow
 def test_hundreds_of_conflicts_are_unresolved_again(repo: Folder) -> None:
     all_of_them = "for n in $(seq 510); do echo {0} > c$n; done; git add .; git commit -qm {0}"
@@ -174,9 +241,9 @@ def test_hundreds_of_conflicts_are_unresolved_again(repo: Folder) -> None:
 # Locks
 
 
-def test_what_is_staged_is_kept_if_the_index_is_locked_for_a_moment(repo: Folder) -> None:
+def test_what_is_committed_is_staged_though_the_index_is_locked_for_a_moment(repo: Folder) -> None:
     """As by a `git status` of an editor."""
-    hook(repo, "touch .git/index.lock .git/told; exit 1")
+    hook(repo, "touch .git/index.lock .git/told", "post-commit")
     repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt")
     lock, told = repo.root / ".git" / "index.lock", repo.root / ".git" / "told"
 
@@ -189,33 +256,30 @@ def test_what_is_staged_is_kept_if_the_index_is_locked_for_a_moment(repo: Folder
 
     with ThreadPoolExecutor() as threads:
         released = threads.submit(release)
-        repo.error(git_commit, message="m")
+        repo.call(git_commit, message="m")
         released.result()
-    assert repo.sh("git show :a.txt") == "part\n"
+    assert repo.sh("git show HEAD:a.txt; git status -s") == "all\n"
 
 
-def test_the_way_to_what_was_staged_is_told_if_the_index_stays_locked(repo: Folder) -> None:
-    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt; echo 2 > b.txt")
-    before = repo.sh(STAGED)
-    hook(repo, "git add b.txt; cp .git/index .git/index.lock; exit 1")
-    told = repo.error(git_commit, message="m")
-    assert "staged as before" not in told
-    (command,) = re.findall(r"run_command: (git read-tree --reset [0-9a-f]+)", told)
-    repo.sh(f"rm -f .git/index.lock; {command}")
-    assert repo.sh(STAGED) == before
-
-
-def test_a_commit_with_other_content_does_not_stay_because_the_index_is_locked(repo: Folder) -> None:
-    hook(repo, "git update-index --cacheinfo 100644,$(echo altered | git hash-object -w --stdin),b.txt")
-    hook(repo, "touch .git/index.lock", "post-commit")
+@pytest.mark.parametrize("end", ["", "; exit 1"], ids=["undone", "refused"])
+def test_what_is_staged_is_kept_if_the_index_stays_locked(repo: Folder, end: str) -> None:
+    altered = "git update-index --cacheinfo 100644,$(echo altered | git hash-object -w --stdin),b.txt"
+    hook(repo, f"{altered}; touch .git/index.lock{end}")
     repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt")
     before = repo.sh(STAGED)
     told = repo.error(git_commit, message="m")
-    assert "The commit was undone" in told
-    assert repo.sh("git log --format=%s") == "first\n"
+    assert "staged as before" in told if end else "The commit was undone" in told
+    assert repo.sh(f"git log --format=%s; {STAGED}") == f"first\n{before}"
+
+
+def test_the_way_to_what_is_committed_is_told_if_the_index_stays_locked(repo: Folder) -> None:
+    hook(repo, "touch .git/index.lock", "post-commit")
+    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt; echo 2 > b.txt; git add b.txt; echo 3 > b.txt")
+    told = repo.call(git_commit, message="m", paths=["a.txt"])
+    assert "Committed" in told
     (command,) = re.findall(r"run_command: (git read-tree --reset [0-9a-f]+)", told)
     repo.sh(f"rm .git/index.lock; {command}")
-    assert repo.sh(STAGED) == before
+    assert repo.sh("git log --format=%s; git status -s; git show :b.txt") == "m\nfirst\nMM b.txt\n2\n"
 
 
 # What is told of content that is not staged any more

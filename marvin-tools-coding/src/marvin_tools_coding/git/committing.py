@@ -13,11 +13,12 @@ from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_
 from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
 from .contents import FILE_MODES, Stored, differing, in_commit, in_index, why_differing
 from .place import Place, find
-from .restaging import Attempt, clear_index, stage_as_before, staged_as_is, unstaged
-from .running import ERROR_LIMIT, failure, names, try_read, try_write
+from .restaging import Attempt, own_index, stage_for_all, stage_what_others_committed, staged_as_is, unstaged, within
+from .running import ERROR_LIMIT, completed, failure, names, try_read, try_write
 from .staging import Staged, shortened, stage, summary
 from .undo import Before, Newest, forget, newest, resume, state_before, taken_back, undo_commit
 
+_REVERTS = "somebody else committed in the same moment, and it would have reverted that. Look at git_log; try again."
 _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
 _SAMPLE = 8_000
 _MARKER = re.compile(rb"(?:<{7,}|>{7,}) ")  # longer with the attribute conflict-marker-size
@@ -54,18 +55,10 @@ async def git_commit(
     if place.below:
         await _refuse_staged_above(context, place, add_all=add_all or bool(scope))
     only = scope or (place.scope if add_all and place.below else [])
-    staged, attempt = await _staged(context, place, scope, (before, only), add_all=add_all)
-    what = summary(one.summary for one in attempt.files)
-    result = await _commit(context, place, attempt, message)
-    made, own = await _made_by(context, before, message, result)
-    if not made.commit:
-        error = _nothing_to_commit(result, place, staged=add_all or bool(scope))
-        error = error or failure(context, "git commit", result)
-        raise await _failed(context, place, attempt, f"{error}\n{staged.note}".strip())
-    said = await _confirm(context, place, attempt, made)
-    told = _committed(result, own, "\n".join(filter(None, (what and f"Files: {what}.", staged.note, said))), place)
-    back = taken_back(made, before, own)
-    return told.replace(undo=call_of(git_commit, message=message, take_back=back)) if back else told
+    async with own_index(context, place) as env:
+        known = await in_index(context, place, [], before.head, env)
+        given = Attempt(message=message, before=before, only=only, env=env, known=known, files=within(known, only))
+        return await _commit(context, place, await _staged(context, place, scope, given) if add_all or scope else given)
 
 
 async def _undone(context: ToolContext, place: Place, take_back: str) -> ToolResult:
@@ -74,31 +67,57 @@ async def _undone(context: ToolContext, place: Place, take_back: str) -> ToolRes
     return await undo_commit(context, place, *take_back.partition(" ")[::2])
 
 
-async def _commit(context: ToolContext, place: Place, attempt: Attempt, message: str) -> ProcessResult:
+async def _staged(context: ToolContext, place: Place, scope: Sequence[str], attempt: Attempt) -> Attempt:
+    """Stage the paths, or everything without paths."""
+    staged = Staged()
+
+    async def work() -> None:
+        nonlocal staged
+        staged = await stage(context, scope, attempt.env)
+
+    attempt = await staged_as_is(context, place, attempt, work)
+    return attempt.replace(note=staged.note)
+
+
+async def _commit(context: ToolContext, place: Place, attempt: Attempt) -> ToolResult:
     """Commit what is staged, or the paths if any are given."""
     only = ["--only", "--", *attempt.only] if attempt.only else []
-    stdin = _with_ticket(message, context.session.ticket).encode("utf-8", "replace")
+    stdin = _with_ticket(attempt.message, context.session.ticket).encode("utf-8", "replace")
     try:
-        return await try_write(context, ["commit", "--file=-", "--cleanup=whitespace", *only], stdin=stdin)
+        arguments = ["commit", "--file=-", "--cleanup=whitespace", *only]
+        result = await try_write(context, arguments, attempt.env, stdin=stdin)
     except asyncio.CancelledError:
-        with suppress(ToolError):
-            made = await newest(context)
-            if made.commit == attempt.before.head:
-                await stage_as_before(context, place, attempt)
-            elif await _is_own(context, attempt.before, message, made):
-                await _confirm(context, place, attempt, made)
+        with suppress(ToolError):  # the commit may be made, and stays unless it has other content than the files
+            return await completed(_finished(context, place, attempt, ProcessResult(exit_code=None, output=b"")))
         raise
+    return await completed(_finished(context, place, attempt, result))
 
 
-async def _made_by(context: ToolContext, before: Before, message: str, result: ProcessResult) -> tuple[Newest, str]:
+async def _finished(context: ToolContext, place: Place, attempt: Attempt, result: ProcessResult) -> ToolResult:
+    """Complete a commit, once git has ended."""
+    before, what = attempt.before, summary(one.summary for one in attempt.files)
+    made, own = await _made_by(context, attempt, result)
+    if not made.commit:
+        error = _nothing_to_commit(result, place, staged=attempt.note is not None)
+        error = error or failure(context, "git commit", result)
+        what = what and f"Files: {what}. They are staged as before this call."
+        said = await stage_what_others_committed(context, place, attempt)
+        raise ToolError("\n".join(filter(None, (str(error), attempt.note, what, said))))
+    said = await _confirm(context, place, attempt, made)
+    told = _committed(result, own, "\n".join(filter(None, (what and f"Files: {what}.", attempt.note, said))), place)
+    back = taken_back(made, before, own)
+    return told.replace(undo=call_of(git_commit, message=attempt.message, take_back=back)) if back else told
+
+
+async def _made_by(context: ToolContext, attempt: Attempt, result: ProcessResult) -> tuple[Newest, str]:
     """The commit that git has made, and its name as git tells it, or in full; without a commit both are empty.
 
     git may fail afterwards, as when a hook ends it.
     """
     made, own = await newest(context), _told(result)
     if result.exit_code != 0:
-        return (made, made.commit) if await _is_own(context, before, message, made) else (Newest(), "")
-    if own and not made.commit.startswith(own) and not _is_next(made, before):
+        return (made, made.commit) if await _is_own(context, attempt, made) else (Newest(), "")
+    if own and not made.commit.startswith(own) and not _is_next(made, attempt.before):
         made = await newest(context, own)  # somebody else has committed since; a hook only amends
     return made, own
 
@@ -107,58 +126,20 @@ def _is_next(made: Newest, before: Before) -> bool:
     return list(made.parents[:1]) == ([before.head] if before.head else [])
 
 
-async def _is_own(context: ToolContext, before: Before, message: str, made: Newest) -> bool:
+async def _is_own(context: ToolContext, attempt: Attempt, made: Newest) -> bool:
     """Whether the newest commit is that of the call: it has its message, to which a hook may have added something."""
-    if not made.commit or made.commit == before.head or not _is_next(made, before):
+    if not made.commit or made.commit == attempt.before.head or not _is_next(made, attempt.before):
         return False
     said = await try_read(context, ["log", "-1", "--no-patch", "--format=%B", made.commit, "--"])
-    return message.strip().splitlines()[0].rstrip() in said.output.decode("utf-8", "replace")
-
-
-async def _failed(context: ToolContext, place: Place, attempt: Attempt, why: str) -> ToolError:
-    """The error of a commit that was not made; what was staged before is staged again."""
-    what = summary(one.summary for one in attempt.files)
-    what = what and (f"Files: {what}." if attempt.before.index else f"Staged: {what}.")
-    try:
-        said = await stage_as_before(context, place, attempt)
-    except ToolError as error:  # why there is no commit is to be told as well
-        return ToolError("\n".join(filter(None, (why, what, str(error)))))
-    what = f"{what} They are staged as before this call." if what and attempt.before.index else what
-    return ToolError("\n".join(filter(None, (why, what, said))))
-
-
-async def _staged(
-    context: ToolContext,
-    place: Place,
-    scope: Sequence[str],
-    given: tuple[Before, Sequence[str]],
-    *,
-    add_all: bool,
-) -> tuple[Staged, Attempt]:
-    """Stage the paths, or everything with `add_all`; returns what was left out, and what is to be committed.
-
-    Args:
-        given: the state before the call, and the paths that git is given for the commit.
-    """
-    before, only = given
-    if not scope and not add_all:
-        files = await in_index(context, place, place.scope, before.head)
-        return Staged(), Attempt(before=before, only=only, known=files, files=files)
-    staged = Staged()
-
-    async def work() -> None:
-        nonlocal staged
-        staged = await stage(context, place, scope)
-
-    attempt = await staged_as_is(context, place, before, only, work)
-    return staged, attempt
+    return attempt.message.strip().splitlines()[0].rstrip() in said.output.decode("utf-8", "replace")
 
 
 async def _confirm(context: ToolContext, place: Place, attempt: Attempt, made: Newest) -> str:
     """Undo the commit just made if it has other content than was staged and than is in the files.
 
     Given paths, git reads each file twice, for the commit and for the index. Without them, only a hook may have read
-    files, and one that deletes a file from the index may mean it.
+    files, and one that deletes a file from the index may mean it. What somebody else has committed right before is not
+    in the index of the call, so such a commit would revert it.
 
     Returns:
         What is not staged any more; empty if all of it is.
@@ -169,21 +150,17 @@ async def _confirm(context: ToolContext, place: Place, attempt: Attempt, made: N
     if made.tree != before.index:  # otherwise the commit has what was staged before the call
         changed = await in_commit(context, place, made.commit, made.parents)
         wrong = await differing(context, [one for one in changed if attempt.only or one.status != "D"], attempt.files)
-    if not wrong:
-        return await clear_index(context, place, attempt)
-    why = why_differing(wrong)
-    head = "" if _is_next(made, before) else made.parents[0]
+    why = why_differing(wrong) if wrong else "" if attempt.only or _is_next(made, before) else _REVERTS
+    if not why:
+        return await stage_for_all(context, place, attempt, made)
     try:
-        await undo_commit(context, place, made.commit, "" if head else before.index, is_own=True)
+        await undo_commit(context, place, made.commit, "", is_own=True)
     except ToolError as error:
-        raise ToolError(f"The commit {made.commit[:8]} was made, but {why}\n{error}") from error
+        said = await stage_for_all(context, place, attempt, made)
+        raise ToolError(f"The commit {made.commit[:8]} was made, but {why}\n{error}\n{said}".rstrip()) from error
     await forget(context, place.git_dir, made.commit)
     await in_thread(lambda: resume(place.git_dir, before))
-    try:
-        await stage_as_before(context, place, attempt, wrong=wrong, head=head)
-    except ToolError as error:
-        raise ToolError(f"The commit was undone: {why}\n{error}") from error
-    said = unstaged(attempt, changed, set(wrong)) if before.index else ""
+    said = unstaged(attempt, changed, set(wrong))
     raise ToolError("\n".join(filter(None, (f"The commit was undone: {why}", said))))
 
 
@@ -194,6 +171,7 @@ def _committed(result: ProcessResult, own: str, notes: str, place: Place) -> Too
         f"Committed: {text or own}",
         notes,
         result.exit_code and f"git itself failed afterwards, with exit code {result.exit_code}.",
+        result.exit_code is None and "The call was cancelled once the commit was made.",
         place.next_step(),
         said and f"git and its hooks say:\n{said}",
     )

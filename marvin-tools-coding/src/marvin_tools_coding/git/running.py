@@ -6,9 +6,11 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, TypeVar
 
 from marvin_core import (
     GIT_ALONE,
@@ -24,6 +26,8 @@ from marvin_core import (
 
 from .here import without_names_elsewhere
 
+T = TypeVar("T")
+
 DIFF_LIMIT = 50_000
 LIST_LIMIT = 20_000
 ERROR_LIMIT = 6_000
@@ -31,6 +35,8 @@ _TRIES = 10
 """How often the index is tried to be changed: a `git status` of an editor locks it for a moment."""
 _PAUSE = 0.1
 """Seconds between two of these tries."""
+_PATIENCE = 10.0
+"""Seconds for which a cancellation waits for work that is to be completed."""
 _NAMES_LIMIT = 20_000_000
 
 
@@ -112,19 +118,31 @@ async def run(
 
 
 async def write(
-    context: ToolContext, what: str, arguments: Sequence[str], *, stdin: bytes | None = None
+    context: ToolContext,
+    what: str,
+    arguments: Sequence[str],
+    env: Mapping[str, str] = MappingProxyType({}),
+    *,
+    stdin: bytes | None = None,
 ) -> ProcessResult:
-    """Run git with its hooks, filters and signatures. Raises `ToolError` if it fails."""
-    result = await try_write(context, arguments, stdin=stdin)
+    """Run git with its hooks, filters and signatures, and with `env`. Raises `ToolError` if it fails."""
+    result = await try_write(context, arguments, env, stdin=stdin)
     if result.exit_code != 0:
         raise failure(context, what, result)
     return result
 
 
-async def try_write(context: ToolContext, arguments: Sequence[str], *, stdin: bytes | None = None) -> ProcessResult:
+async def try_write(
+    context: ToolContext,
+    arguments: Sequence[str],
+    env: Mapping[str, str] = MappingProxyType({}),
+    *,
+    stdin: bytes | None = None,
+) -> ProcessResult:
     """The same, for callers that check the exit code. Output of hooks is shown while they run."""
     on_output = None if "--dry-run" in arguments else context.progress
-    return await run(context, [*_WRITING, *arguments], stdin=stdin, on_output=on_output)
+    given = {**GIT_ASKS_NOBODY, **env}
+    return await run(context, [*_WRITING, *arguments], stdin=stdin, env=given, on_output=on_output)
 
 
 async def change_files(
@@ -154,15 +172,38 @@ async def keep(
     return await run(context, [*_PRIVATE, *arguments], env={**GIT_ALONE, **switches, **env}, stdin=stdin)
 
 
-async def keep_unlocked(context: ToolContext, arguments: Sequence[str], stdin: bytes | None = None) -> ProcessResult:
+async def keep_unlocked(
+    context: ToolContext,
+    arguments: Sequence[str],
+    env: Mapping[str, str] = MappingProxyType({}),
+    *,
+    stdin: bytes | None = None,
+) -> ProcessResult:
     """The same for a command that locks the index: it is run again while another git holds the lock."""
-    result = await keep(context, arguments, {}, stdin=stdin)
+    result = await keep(context, arguments, env, stdin=stdin)
     for _ in range(_TRIES - 1):
         if not is_locked(result):
             break
         await asyncio.sleep(_PAUSE)
-        result = await keep(context, arguments, {}, stdin=stdin)
+        result = await keep(context, arguments, env, stdin=stdin)
     return result
+
+
+async def completed(work: Coroutine[Any, Any, T]) -> T:
+    """The result of work that cancellations are to let end; if that takes long, it is cancelled."""
+    task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        until = loop.time() + _PATIENCE
+        while not task.done() and (left := until - loop.time()) > 0:
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task], timeout=left)
+        if not task.done():
+            raise
+        return await task
+    finally:
+        task.cancel()
 
 
 def is_locked(result: ProcessResult) -> bool:
@@ -248,13 +289,20 @@ async def read_staged(
     return result
 
 
-async def names(context: ToolContext, what: str, arguments: Sequence[str], *, stdin: bytes | None = None) -> list[str]:
+async def names(
+    context: ToolContext,
+    what: str,
+    arguments: Sequence[str],
+    *,
+    stdin: bytes | None = None,
+    env: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
     """The names, or other NUL-terminated fields, that git lists. Exit code 1 with no output means none.
 
     Raises:
         ToolError: git fails, or the list exceeds 20 MB.
     """
-    env = await _environment(context, arguments)
+    env = {**await _environment(context, arguments), **env}
     options = [option for option in _READING if option not in _UNSUPPORTED.get(arguments[0], ())]
     result = await run(context, [*options, *arguments], limit=_NAMES_LIMIT, stdin=stdin, env=env)
     if result.exit_code not in (0, 1) or (result.exit_code == 1 and result.stderr):
