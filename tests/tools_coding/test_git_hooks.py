@@ -54,6 +54,15 @@ def test_what_a_hook_stages_from_elsewhere_is_not_committed_with_what_was_staged
     assert repo.sh("git show :a.txt") == "x\n"
 
 
+@pytest.mark.parametrize("name", ["pre-commit", "post-commit"])
+def test_a_hook_commits_in_another_repository(repo: Folder, name: str) -> None:
+    """With an index of its own for the call, git would use that there, too."""
+    repo.sh("git init -q ../other; git -C ../other commit -q --allow-empty -m first; echo part > b.txt; git add b.txt")
+    hook(repo, "cd ../other; echo x > x; git add x; git commit -qm theirs", name)
+    assert "Committed" in repo.call(git_commit, message="m")
+    assert repo.sh("git status -s; git -C ../other status -s; git -C ../other log --format=%s") == "theirs\nfirst\n"
+
+
 def test_a_commit_that_somebody_else_makes_right_after_is_not_undone(repo: Folder) -> None:
     hook(repo, ELSEWHERE)
     theirs = '[ -n "$THEIRS" ] || THEIRS=1 git commit -q --allow-empty --no-verify -m theirs'

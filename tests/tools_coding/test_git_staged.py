@@ -27,8 +27,6 @@ AS_COMMITTED = (
 FAILS = "git config filter.bad.clean false; git config filter.bad.required true; "
 FAILS += "echo 'z.txt filter=bad' > .git/info/attributes"
 STAGED = "git ls-files --stage"
-ELSE = "env -u GIT_INDEX_FILE"
-"""Runs a program in a hook as somebody else runs it, who does not use the index of the commit."""
 
 
 @pytest.fixture
@@ -82,7 +80,7 @@ def test_what_is_staged_is_kept_where_the_files_are_as_committed_if_the_commit_i
     """Also if somebody stages something meanwhile."""
     altered = "git update-index --add --cacheinfo 100644,$(echo altered | git hash-object -w --stdin),c.txt"
     hook(repo, altered)
-    hook(repo, f"echo d > d.txt; {ELSE} git add d.txt", "post-commit")
+    hook(repo, "echo d > d.txt; git add d.txt", "post-commit")
     repo.sh(f"{AS_COMMITTED}; echo c > c.txt")
     before = repo.sh(STAGED)
     assert "The commit was undone" in repo.error(git_commit, message="m")
@@ -147,17 +145,6 @@ def test_a_commit_that_is_cancelled_after_it_was_made_is_compared(repo: Folder, 
     assert repo.sh(f"git log --format=%s; {STAGED}") == f"first\n{before}"
 
 
-def test_a_commit_does_not_revert_what_somebody_else_commits_while_it_stages(repo: Folder) -> None:
-    theirs = f"echo theirs > c.txt; {ELSE} git add c.txt; {ELSE} git commit -qm theirs -- c.txt"
-    repo.sh(f"printf '%s\\n' '[ -e c.txt ] || {{ {theirs}; }} >&2' cat > .git/theirs; echo 2 > a.txt")
-    repo.sh("git config filter.theirs.clean 'sh .git/theirs'; echo 'a.txt filter=theirs' > .git/info/attributes")
-    told = repo.error(git_commit, message="m")
-    assert "somebody else committed in the same moment" in told
-    assert repo.sh("git log --format=%s; git status -s") == "theirs\nfirst\n M a.txt\n"
-    assert "Committed" in repo.call(git_commit, message="m")
-    assert repo.sh("git log --format=%s; git show HEAD:c.txt HEAD:a.txt") == "m\ntheirs\nfirst\ntheirs\n2\n"
-
-
 KILLED = """
 import sys
 from pathlib import Path
@@ -169,17 +156,32 @@ Folder(Path(sys.argv[1]), **AUTHOR).call(git_commit, message="m")
 """
 
 
+def kill_during(repo: Folder, name: str) -> None:
+    """Call git_commit in another process, and have a hook kill that and git."""
+    killing = hook(repo, f"kill -9 $(cat {repo.root.parent}/killed) $PPID", name)
+    script = shlex.quote(KILLED.format(path=sys.path))
+    with pytest.raises(AssertionError):
+        repo.sh(f"echo $$ > {repo.root.parent}/killed; exec {sys.executable} -c {script} {repo.root}")
+    killing.unlink()
+
+
 @pytest.mark.parametrize("name", ["pre-commit", "commit-msg"])
-def test_what_is_staged_is_kept_if_marvin_is_killed(repo: Folder, name: str) -> None:
+def test_what_was_staged_is_told_if_marvin_is_killed(repo: Folder, name: str) -> None:
     repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt; git rm -q --cached b.txt; echo n > n; git add -N n")
     before = repo.sh(f"{STAGED}; git status -s")
-    hook(repo, f"kill -9 $(cat {repo.root.parent}/killed) $PPID", name)
-    command = (
-        f"echo $$ > {repo.root.parent}/killed; exec {sys.executable} -c {shlex.quote(KILLED.format(path=sys.path))}"
-    )
-    with pytest.raises(AssertionError):
-        repo.sh(f"{command} {repo.root}")
+    kill_during(repo, name)
+    told = repo.error(git_commit, message="m")
+    assert "an earlier git_commit was killed" in told
+    (command,) = re.findall(r"run_command: (mv \S+ \S+);", told)
+    repo.sh(command)
     assert repo.sh(f"{STAGED}; git status -s") == before
+    assert "Committed" in repo.call(git_commit, message="m")
+
+
+def test_nothing_is_told_of_a_call_that_was_killed_if_nothing_was_staged_before_it(repo: Folder) -> None:
+    repo.sh("echo all > a.txt")
+    kill_during(repo, "pre-commit")
+    assert "Committed" in repo.call(git_commit, message="m")
 
 
 def test_what_somebody_else_commits_during_a_hook_is_not_staged_as_reverted(repo: Folder) -> None:
@@ -241,9 +243,9 @@ def test_hundreds_of_conflicts_are_unresolved_again(repo: Folder) -> None:
 # Locks
 
 
-def test_what_is_committed_is_staged_though_the_index_is_locked_for_a_moment(repo: Folder) -> None:
+def test_what_is_staged_is_kept_if_the_index_is_locked_for_a_moment(repo: Folder) -> None:
     """As by a `git status` of an editor."""
-    hook(repo, "touch .git/index.lock .git/told", "post-commit")
+    hook(repo, "touch .git/index.lock .git/told; exit 1")
     repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt")
     lock, told = repo.root / ".git" / "index.lock", repo.root / ".git" / "told"
 
@@ -256,30 +258,24 @@ def test_what_is_committed_is_staged_though_the_index_is_locked_for_a_moment(rep
 
     with ThreadPoolExecutor() as threads:
         released = threads.submit(release)
-        repo.call(git_commit, message="m")
+        repo.error(git_commit, message="m")
         released.result()
-    assert repo.sh("git show HEAD:a.txt; git status -s") == "all\n"
+    assert repo.sh("git show :a.txt") == "part\n"
 
 
 @pytest.mark.parametrize("end", ["", "; exit 1"], ids=["undone", "refused"])
-def test_what_is_staged_is_kept_if_the_index_stays_locked(repo: Folder, end: str) -> None:
+def test_the_way_to_what_was_staged_is_told_if_the_index_stays_locked(repo: Folder, end: str) -> None:
     altered = "git update-index --cacheinfo 100644,$(echo altered | git hash-object -w --stdin),b.txt"
-    hook(repo, f"{altered}; touch .git/index.lock{end}")
-    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt")
+    hook(repo, f"{altered if not end else 'cp .git/index .git/index.lock'}{end}")
+    hook(repo, "touch .git/index.lock", "post-commit")
+    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt; echo new > n.txt; git add -N n.txt")
     before = repo.sh(STAGED)
     told = repo.error(git_commit, message="m")
-    assert "staged as before" in told if end else "The commit was undone" in told
-    assert repo.sh(f"git log --format=%s; {STAGED}") == f"first\n{before}"
-
-
-def test_the_way_to_what_is_committed_is_told_if_the_index_stays_locked(repo: Folder) -> None:
-    hook(repo, "touch .git/index.lock", "post-commit")
-    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt; echo 2 > b.txt; git add b.txt; echo 3 > b.txt")
-    told = repo.call(git_commit, message="m", paths=["a.txt"])
-    assert "Committed" in told
-    (command,) = re.findall(r"run_command: (git read-tree --reset [0-9a-f]+)", told)
-    repo.sh(f"rm .git/index.lock; {command}")
-    assert repo.sh("git log --format=%s; git status -s; git show :b.txt") == "m\nfirst\nMM b.txt\n2\n"
+    assert "staged as before" not in told
+    assert repo.sh("git log --format=%s") == "first\n"
+    (command,) = re.findall(r"run_command: (rm .*; mv .*)", told)
+    repo.sh(command)
+    assert repo.sh(STAGED) == before
 
 
 # What is told of content that is not staged any more

@@ -211,7 +211,7 @@ def test_a_commit_right_after_one_of_somebody_else_is_taken_back(repo: Repo) -> 
     theirs = "git update-ref HEAD $(git commit-tree HEAD^{tree} -p HEAD -m Theirs)"
     repo.sh(f"printf '%s\\n' '[ -e .git/done ] || {theirs}; touch .git/done; cat' >.git/theirs")
     repo.sh("git config filter.theirs.clean 'sh .git/theirs'; echo 'a filter=theirs' >.git/info/attributes; echo 2 >a")
-    assert not repo.runner.call(git_commit, message="Second", paths=["a"]).is_error
+    assert not repo.runner.call(git_commit, message="Second").is_error
     assert repo.sh("git log --format=%s") == "Second\nTheirs\nFirst\n"
     assert len(repo.runner.take_back()) == 1
     assert repo.sh("git log --format=%s; git status -s") == "Theirs\nFirst\nM  a\n"

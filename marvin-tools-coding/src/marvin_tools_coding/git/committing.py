@@ -13,12 +13,11 @@ from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_
 from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
 from .contents import FILE_MODES, Stored, differing, in_commit, in_index, why_differing
 from .place import Place, find
-from .restaging import Attempt, own_index, stage_for_all, stage_what_others_committed, staged_as_is, unstaged, within
+from .restaging import Attempt, begun, clear_index, stage_as_before, staged_as_is, unstaged
 from .running import ERROR_LIMIT, completed, failure, names, try_read, try_write
 from .staging import Staged, shortened, stage, summary
-from .undo import Before, Newest, forget, newest, resume, state_before, taken_back, undo_commit
+from .undo import Before, Newest, forget, newest, resume, taken_back, undo_commit
 
-_REVERTS = "somebody else committed in the same moment, and it would have reverted that. Look at git_log; try again."
 _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
 _SAMPLE = 8_000
 _MARKER = re.compile(rb"(?:<{7,}|>{7,}) ")  # longer with the attribute conflict-marker-size
@@ -49,16 +48,15 @@ async def git_commit(
     place = await find(context, "git commit")
     if take_back:
         return await _undone(context, place, take_back)
-    before = await state_before(context, place)
     scope = [context.paths.locate(path) for path in paths or ()]
     await _refuse_conflicts(context, place)
     if place.below:
         await _refuse_staged_above(context, place, add_all=add_all or bool(scope))
     only = scope or (place.scope if add_all and place.below else [])
-    async with own_index(context, place) as env:
-        known = await in_index(context, place, [], before.head, env)
-        given = Attempt(message=message, before=before, only=only, env=env, known=known, files=within(known, only))
-        return await _commit(context, place, await _staged(context, place, scope, given) if add_all or scope else given)
+    async with begun(context, place, message, only) as attempt:
+        if add_all or scope:
+            attempt = await _staged(context, place, scope, attempt)
+        return await _commit(context, place, attempt)
 
 
 async def _undone(context: ToolContext, place: Place, take_back: str) -> ToolResult:
@@ -73,7 +71,7 @@ async def _staged(context: ToolContext, place: Place, scope: Sequence[str], atte
 
     async def work() -> None:
         nonlocal staged
-        staged = await stage(context, scope, attempt.env)
+        staged = await stage(context, place, scope)
 
     attempt = await staged_as_is(context, place, attempt, work)
     return attempt.replace(note=staged.note)
@@ -85,7 +83,7 @@ async def _commit(context: ToolContext, place: Place, attempt: Attempt) -> ToolR
     stdin = _with_ticket(attempt.message, context.session.ticket).encode("utf-8", "replace")
     try:
         arguments = ["commit", "--file=-", "--cleanup=whitespace", *only]
-        result = await try_write(context, arguments, attempt.env, stdin=stdin)
+        result = await try_write(context, arguments, stdin=stdin)
     except asyncio.CancelledError:
         with suppress(ToolError):  # the commit may be made, and stays unless it has other content than the files
             return await completed(_finished(context, place, attempt, ProcessResult(exit_code=None, output=b"")))
@@ -98,15 +96,23 @@ async def _finished(context: ToolContext, place: Place, attempt: Attempt, result
     before, what = attempt.before, summary(one.summary for one in attempt.files)
     made, own = await _made_by(context, attempt, result)
     if not made.commit:
-        error = _nothing_to_commit(result, place, staged=attempt.note is not None)
-        error = error or failure(context, "git commit", result)
-        what = what and f"Files: {what}. They are staged as before this call."
-        said = await stage_what_others_committed(context, place, attempt)
-        raise ToolError("\n".join(filter(None, (str(error), attempt.note, what, said))))
+        raise await _failed(context, place, attempt, result)
     said = await _confirm(context, place, attempt, made)
     told = _committed(result, own, "\n".join(filter(None, (what and f"Files: {what}.", attempt.note, said))), place)
     back = taken_back(made, before, own)
     return told.replace(undo=call_of(git_commit, message=attempt.message, take_back=back)) if back else told
+
+
+async def _failed(context: ToolContext, place: Place, attempt: Attempt, result: ProcessResult) -> ToolError:
+    """The error of a commit that was not made; what was staged before is staged again."""
+    why = _nothing_to_commit(result, place, staged=attempt.note is not None) or failure(context, "git commit", result)
+    what = summary(one.summary for one in attempt.files)
+    try:
+        said = await stage_as_before(context, place, attempt)
+        what = what and f"Files: {what}. They are staged as before this call."
+    except ToolError as error:  # why there is no commit is to be told as well
+        what, said = what and f"Files: {what}.", str(error)
+    return ToolError("\n".join(filter(None, (str(why), attempt.note, what, said))))
 
 
 async def _made_by(context: ToolContext, attempt: Attempt, result: ProcessResult) -> tuple[Newest, str]:
@@ -138,8 +144,7 @@ async def _confirm(context: ToolContext, place: Place, attempt: Attempt, made: N
     """Undo the commit just made if it has other content than was staged and than is in the files.
 
     Given paths, git reads each file twice, for the commit and for the index. Without them, only a hook may have read
-    files, and one that deletes a file from the index may mean it. What somebody else has committed right before is not
-    in the index of the call, so such a commit would revert it.
+    files, and one that deletes a file from the index may mean it.
 
     Returns:
         What is not staged any more; empty if all of it is.
@@ -150,16 +155,19 @@ async def _confirm(context: ToolContext, place: Place, attempt: Attempt, made: N
     if made.tree != before.index:  # otherwise the commit has what was staged before the call
         changed = await in_commit(context, place, made.commit, made.parents)
         wrong = await differing(context, [one for one in changed if attempt.only or one.status != "D"], attempt.files)
-    why = why_differing(wrong) if wrong else "" if attempt.only or _is_next(made, before) else _REVERTS
-    if not why:
-        return await stage_for_all(context, place, attempt, made)
+    if not wrong:
+        return await clear_index(context, place, attempt)
+    why = why_differing(wrong)
     try:
         await undo_commit(context, place, made.commit, "", is_own=True)
     except ToolError as error:
-        said = await stage_for_all(context, place, attempt, made)
-        raise ToolError(f"The commit {made.commit[:8]} was made, but {why}\n{error}\n{said}".rstrip()) from error
+        raise ToolError(f"The commit {made.commit[:8]} was made, but {why}\n{error}") from error
     await forget(context, place.git_dir, made.commit)
     await in_thread(lambda: resume(place.git_dir, before))
+    try:
+        await stage_as_before(context, place, attempt, wrong)
+    except ToolError as error:
+        raise ToolError(f"The commit was undone: {why}\n{error}") from error
     said = unstaged(attempt, changed, set(wrong))
     raise ToolError("\n".join(filter(None, (f"The commit was undone: {why}", said))))
 

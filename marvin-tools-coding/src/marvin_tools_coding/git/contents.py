@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import BinaryIO
 
 from marvin_core import Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
@@ -70,16 +69,10 @@ class Stored(Record):
         return self.status, self.name
 
 
-async def in_index(
-    context: ToolContext,
-    place: Place,
-    scope: Sequence[str],
-    commit: str = "",
-    env: Mapping[str, str] = MappingProxyType({}),
-) -> Sequence[Stored]:
-    """What is staged below the paths, compared with a commit or that of the branch; `env` may name another index."""
+async def in_index(context: ToolContext, place: Place, scope: Sequence[str], commit: str = "") -> Sequence[Stored]:
+    """What is staged below the paths, compared with a commit or that of the branch."""
     asked = [*LISTS_STAGED, *_RAW, *filter(None, [commit]), "--", *scope]
-    return _stored(place, await names(context, "git diff", asked, env=env))
+    return _stored(place, await names(context, "git diff", asked))
 
 
 async def in_commit(context: ToolContext, place: Place, commit: str, parents: Sequence[str]) -> Sequence[Stored]:
@@ -108,16 +101,15 @@ async def empty_tree(context: ToolContext) -> str:
     return made.output.decode().strip()
 
 
-async def put_back(
-    context: ToolContext, entries: Sequence[Stored], env: Mapping[str, str] = MappingProxyType({})
-) -> None:
+async def put_back(context: ToolContext, entries: Sequence[Stored]) -> None:
     """Stage files as given. Raises `ToolError` if git fails."""
     if not entries:
         return
     gone_first = sorted(entries, key=lambda one: one.is_deleted, reverse=True)  # a file may replace a folder
     stdin = "".join(f"{'0' if one.is_deleted else one.mode} {one.hash}\t{one.name}\0" for one in gone_first)
-    content = stdin.encode("utf-8", "surrogateescape")
-    result = await keep_unlocked(context, ["update-index", "-z", "--index-info"], env, stdin=content)
+    result = await keep_unlocked(
+        context, ["update-index", "-z", "--index-info"], stdin.encode("utf-8", "surrogateescape")
+    )
     if result.exit_code != 0:
         said = failure(context, "git update-index", result)
         paths = [one.path for one in entries]

@@ -31,9 +31,9 @@ T = TypeVar("T")
 DIFF_LIMIT = 50_000
 LIST_LIMIT = 20_000
 ERROR_LIMIT = 6_000
-_TRIES = 10
+LOCK_TRIES = 10
 """How often the index is tried to be changed: a `git status` of an editor locks it for a moment."""
-_PAUSE = 0.1
+LOCK_PAUSE = 0.1
 """Seconds between two of these tries."""
 _PATIENCE = 10.0
 """Seconds for which a cancellation waits for work that is to be completed."""
@@ -118,31 +118,19 @@ async def run(
 
 
 async def write(
-    context: ToolContext,
-    what: str,
-    arguments: Sequence[str],
-    env: Mapping[str, str] = MappingProxyType({}),
-    *,
-    stdin: bytes | None = None,
+    context: ToolContext, what: str, arguments: Sequence[str], *, stdin: bytes | None = None
 ) -> ProcessResult:
-    """Run git with its hooks, filters and signatures, and with `env`. Raises `ToolError` if it fails."""
-    result = await try_write(context, arguments, env, stdin=stdin)
+    """Run git with its hooks, filters and signatures. Raises `ToolError` if it fails."""
+    result = await try_write(context, arguments, stdin=stdin)
     if result.exit_code != 0:
         raise failure(context, what, result)
     return result
 
 
-async def try_write(
-    context: ToolContext,
-    arguments: Sequence[str],
-    env: Mapping[str, str] = MappingProxyType({}),
-    *,
-    stdin: bytes | None = None,
-) -> ProcessResult:
+async def try_write(context: ToolContext, arguments: Sequence[str], *, stdin: bytes | None = None) -> ProcessResult:
     """The same, for callers that check the exit code. Output of hooks is shown while they run."""
     on_output = None if "--dry-run" in arguments else context.progress
-    given = {**GIT_ASKS_NOBODY, **env}
-    return await run(context, [*_WRITING, *arguments], stdin=stdin, env=given, on_output=on_output)
+    return await run(context, [*_WRITING, *arguments], stdin=stdin, on_output=on_output)
 
 
 async def change_files(
@@ -172,20 +160,14 @@ async def keep(
     return await run(context, [*_PRIVATE, *arguments], env={**GIT_ALONE, **switches, **env}, stdin=stdin)
 
 
-async def keep_unlocked(
-    context: ToolContext,
-    arguments: Sequence[str],
-    env: Mapping[str, str] = MappingProxyType({}),
-    *,
-    stdin: bytes | None = None,
-) -> ProcessResult:
+async def keep_unlocked(context: ToolContext, arguments: Sequence[str], stdin: bytes | None = None) -> ProcessResult:
     """The same for a command that locks the index: it is run again while another git holds the lock."""
-    result = await keep(context, arguments, env, stdin=stdin)
-    for _ in range(_TRIES - 1):
+    result = await keep(context, arguments, {}, stdin=stdin)
+    for _ in range(LOCK_TRIES - 1):
         if not is_locked(result):
             break
-        await asyncio.sleep(_PAUSE)
-        result = await keep(context, arguments, env, stdin=stdin)
+        await asyncio.sleep(LOCK_PAUSE)
+        result = await keep(context, arguments, {}, stdin=stdin)
     return result
 
 
@@ -289,20 +271,13 @@ async def read_staged(
     return result
 
 
-async def names(
-    context: ToolContext,
-    what: str,
-    arguments: Sequence[str],
-    *,
-    stdin: bytes | None = None,
-    env: Mapping[str, str] = MappingProxyType({}),
-) -> list[str]:
+async def names(context: ToolContext, what: str, arguments: Sequence[str], *, stdin: bytes | None = None) -> list[str]:
     """The names, or other NUL-terminated fields, that git lists. Exit code 1 with no output means none.
 
     Raises:
         ToolError: git fails, or the list exceeds 20 MB.
     """
-    env = {**await _environment(context, arguments), **env}
+    env = await _environment(context, arguments)
     options = [option for option in _READING if option not in _UNSUPPORTED.get(arguments[0], ())]
     result = await run(context, [*options, *arguments], limit=_NAMES_LIMIT, stdin=stdin, env=env)
     if result.exit_code not in (0, 1) or (result.exit_code == 1 and result.stderr):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from marvin_core import (
     HABITUALLY_IGNORED,
@@ -18,6 +18,7 @@ from marvin_core import (
 )
 
 from .here import is_there
+from .place import Place
 from .running import failure, names, try_write, write
 
 _NEVER = re.compile(r"(?:^|/)\.marvin/(?:logs|memories|undo|worktrees)(?:/|$)")
@@ -47,8 +48,8 @@ def shortened(items: Sequence[str]) -> str:
     return ", ".join(items[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-async def stage(context: ToolContext, paths: Sequence[str], env: Mapping[str, str]) -> Staged:
-    """Stage changes below the paths, or below the working directory without paths; `env` names the index.
+async def stage(context: ToolContext, place: Place, paths: Sequence[str]) -> Staged:
+    """Stage changes below the paths, or below the working directory without paths.
 
     Tracked files and files that a path names are staged. Other new files are checked first, also in a folder
     that is usually left out but that a path names.
@@ -62,19 +63,19 @@ async def stage(context: ToolContext, paths: Sequence[str], env: Mapping[str, st
     folders = [path for path in paths if _is_folder(context, path)] if paths else ["."]
     told = [path for path in paths if path not in folders]
     if told:
-        await write(context, "git add", ["add", "--all", "--", *told], env)
+        await write(context, "git add", ["add", "--all", "--", *told])
     if not folders:
         return Staged()
-    kept, left_out = await _sorted(context, folders, env)
+    kept, left_out = await _sorted(context, folders)
     if paths:
         for folder in folders:  # git add reports unknown names itself
-            tried = await try_write(context, ["add", "--all", "--dry-run", "--ignore-errors", "--", folder], env)
+            tried = await try_write(context, ["add", "--all", "--dry-run", "--ignore-errors", "--", folder])
             if tried.exit_code != 0:
                 raise failure(context, "git add", tried.replace(output=b""))  # a list of files, which may lie outside
-    await write(context, "git add", ["add", "--update", "--", *folders], env)
+    await write(context, "git add", ["add", "--update", "--", *folders])
     if kept:
         stdin = "\0".join(kept).encode("utf-8", "surrogateescape")
-        await write(context, "git add", ["add", "--pathspec-from-file=-", "--pathspec-file-nul"], env, stdin=stdin)
+        await write(context, "git add", ["add", "--pathspec-from-file=-", "--pathspec-file-nul"], stdin=stdin)
     return Staged(left_out=tuple(left_out))
 
 
@@ -87,15 +88,15 @@ def _is_habitual(path: str) -> bool:
     return any(part in HABITUALLY_IGNORED for part in path.split("/"))
 
 
-async def _sorted(context: ToolContext, folders: Sequence[str], env: Mapping[str, str]) -> tuple[list[str], list[str]]:
+async def _sorted(context: ToolContext, folders: Sequence[str]) -> tuple[list[str], list[str]]:
     """New files to stage, and those left out with the reason.
 
     git lists folders by their names. A folder may have become a link meanwhile, and what is there is not told.
     """
     excluded = [f"--exclude={name}/" for name in HABITUALLY_IGNORED]
     others, habitual = [path for path in folders if not _is_habitual(path)], list(filter(_is_habitual, folders))
-    new = [*await _new(context, excluded, others, env), *await _new(context, [], habitual, env)]
-    unusual = await _habitual(context, excluded, others, env) if others else []
+    new = [*await _new(context, excluded, others), *await _new(context, [], habitual)]
+    unusual = await _habitual(context, excluded, others) if others else []
     root = context.paths.root
     reasons = await in_thread(lambda: {name: _reason(context, name) for name in new if is_there(root, name)})
     reasons |= await in_thread(lambda: {name: "usually ignored" for name in unusual if is_there(root, name)})
@@ -103,24 +104,20 @@ async def _sorted(context: ToolContext, folders: Sequence[str], env: Mapping[str
     return [name for name, reason in reasons.items() if not reason], left_out
 
 
-async def _new(
-    context: ToolContext, excluded: Sequence[str], folders: Sequence[str], env: Mapping[str, str]
-) -> list[str]:
+async def _new(context: ToolContext, excluded: Sequence[str], folders: Sequence[str]) -> list[str]:
     if not folders:  # git would list the whole folder
         return []
     options = ["ls-files", "-z", "--others", "--exclude-standard", *excluded, "--", *folders]
-    return await names(context, "Listing new files", options, env=env)
+    return await names(context, "Listing new files", options)
 
 
-async def _habitual(
-    context: ToolContext, excluded: Sequence[str], folders: Sequence[str], env: Mapping[str, str]
-) -> list[str]:
+async def _habitual(context: ToolContext, excluded: Sequence[str], folders: Sequence[str]) -> list[str]:
     """Folders that are usually left out and that the repository's own rules do not ignore."""
     what = "Listing new files"
     options = ["ls-files", "-z", "--others", "--ignored", "--directory", *excluded, "--", *folders]
     found = [
         name
-        for name in await names(context, what, options, env=env)
+        for name in await names(context, what, options)
         if name.rstrip("/").rpartition("/")[2] in HABITUALLY_IGNORED
     ]
     if not found:

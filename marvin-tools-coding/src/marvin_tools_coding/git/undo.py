@@ -172,7 +172,7 @@ async def undo_commit(
     """
     head = await newest(context)
     await _check_newest(context, commit, head, is_own=is_own)
-    if index:
+    if index and not is_own:
         await staged_tree(context, "Taking back the commit")  # another git may change it right now
     move = ["update-ref", "-m", "git_commit: undone"]
     back = ["HEAD", head.parents[0], commit] if head.parents else ["-d", "HEAD", commit]
