@@ -92,10 +92,11 @@ def _check_left(git_dir: Path, index: Path) -> None:
         try:
             os.kill(int(left.name.removeprefix(_KEPT).partition("-")[0]), 0)
         except (ProcessLookupError, ValueError, OverflowError):
+            path = shlex.quote(str(left))
             raise ToolError(
-                f"Nothing was committed: an earlier git_commit was killed. What the user had staged before it is kept "
-                f"in {left}. Ask the user. To stage that again, run_command: mv {shlex.quote(str(left))} "
-                f"{shlex.quote(str(index))}; to stage it no more: rm {shlex.quote(str(left))}"
+                "Nothing was committed: an earlier git_commit was killed. What the user had staged before it is kept "
+                f"in {left}. Ask the user. To stage that again, run_command: mv {path} {shlex.quote(str(index))}; if "
+                f"it is not wanted, or git_log shows that the commit was made: rm {path}"
             ) from None
         except PermissionError:
             continue
