@@ -1,15 +1,19 @@
-"""What git_checkout would replace and no snapshot can keep: it refuses, and nothing is lost."""
+"""What git_checkout would replace and no snapshot can keep, and what it has done when it is cancelled."""
 
 from __future__ import annotations
 
+import asyncio
+import re
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from marvin_core import Tool, ToolError, ToolResult
 from marvin_tools_coding.git.committing import git_commit
 from marvin_tools_coding.git.switching import git_checkout
 
-from .support_hooks import AUTHOR
+from .support_hooks import AUTHOR, hook
 from .support_shell import Folder
 
 FILE = "echo x > d; git add .; git commit -qm file; git branch file; git rm -rq d; git commit -qm none"
@@ -81,3 +85,50 @@ def test_conflicts_with_longer_markers_are_not_committed(repo: Folder) -> None:
     repo.sh("echo m > a.txt; git commit -qam m; git switch -q o; echo o > a.txt; git commit -qam o")
     repo.sh("git merge -q main > ../said || true")
     assert "there are conflict markers" in repo.error(git_commit, message="m")
+
+
+# Calls that are cancelled
+
+
+def cancelled(repo: Folder, tool: Tool, **arguments: Any) -> ToolResult | str:
+    """What a call returns, or why it failed, that is cancelled once its hook says that it has started."""
+
+    async def use() -> ToolResult | str:
+        call = asyncio.ensure_future(tool.function(repo.context, **arguments))
+        while "started" not in "".join(repo.told):
+            await asyncio.wait_for(repo.told_something.wait(), 60)
+            repo.told_something.clear()
+        call.cancel()
+        return cast("ToolResult", await call)
+
+    return repo.run(use)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"target": "other"}, {"target": "new", "create_branch": True}, {"target": "HEAD", "path": "a.txt"}],
+    ids=["switched", "created", "restored"],
+)
+def test_a_checkout_that_is_done_when_it_is_cancelled_is_told_and_taken_back(
+    repo: Folder, arguments: dict[str, Any]
+) -> None:
+    repo.sh("git branch other; echo mine > a.txt")
+    hanging = hook(repo, "echo started; exec sleep 300", "post-checkout")
+    result = cancelled(repo, git_checkout, **arguments)
+    assert isinstance(result, ToolResult)
+    assert result.is_error
+    assert "The call was cancelled." in str(result.content)
+    hanging.unlink()
+    assert result.undo is not None
+    repo.call(git_checkout, **result.undo.arguments)
+    assert repo.sh("git branch --show-current; cat a.txt") == "main\nmine\n"
+
+
+def test_what_was_saved_is_told_if_restoring_is_cancelled(repo: Folder) -> None:
+    repo.sh("echo 'b.txt filter=slow' > .git/info/attributes")
+    repo.sh("git config filter.slow.smudge 'echo started >&2; sleep 300'")
+    repo.sh("echo two > b.txt; git add .; git commit -qm two; echo mine > a.txt; echo mine > b.txt")
+    with pytest.raises(ToolError, match="cancelled") as caught:
+        cancelled(repo, git_checkout, target="HEAD", path=".")
+    (snapshot,) = re.findall(r"refs/marvin/snapshots/[\w-]+", str(caught.value))
+    assert repo.sh(f"git show {snapshot}:a.txt {snapshot}:b.txt") == "mine\nmine\n"

@@ -50,6 +50,16 @@ def test_files_that_were_not_restored_stay_as_they_have_become_since(repo: Repo,
     assert repo.sh("cat d/a d/b d/new") == f"{before}since\nsince\n"
 
 
+def test_a_file_in_place_of_a_restored_folder_is_there_again(repo: Repo) -> None:
+    repo.sh("mkdir d; echo 1 >d/x; git add .; git commit -qm Folder; rm -r d; echo mine >d")
+    assert not repo.runner.call(git_checkout, target="HEAD", path="d").is_error
+    repo.sh("echo since >d/since")
+    assert "d/since is new since then" in repo.refused()
+    repo.sh("rm d/since")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("cat d") == "mine\n"
+
+
 GONE = {
     "left": ("git switch -qc gone", {"target": "main"}, "git branch -D gone"),
     "made": ("true", {"target": "gone", "create_branch": True}, "git switch -q main; git branch -D gone"),

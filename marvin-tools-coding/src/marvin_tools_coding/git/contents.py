@@ -164,7 +164,7 @@ async def differing(
 def _is_same(root: Path, stored: Stored) -> bool:
     """Whether git has stored the content of a file as it is, or with its line ends converted."""
     if stored.mode == _DELETED:
-        return not _is_there(root, stored.path)
+        return not is_file_there(root, stored.path)
     if stored.mode != _LINK and stored.mode not in FILE_MODES:  # the commit of a submodule
         return True
     try:
@@ -179,7 +179,7 @@ def _is_same(root: Path, stored: Stored) -> bool:
         return False
 
 
-def _is_there(root: Path, path: str) -> bool:
+def is_file_there(root: Path, path: str) -> bool:
     """Whether there is a file or link of exactly this name: some file systems take `a` for `A`."""
     folder, _, name = path.rpartition("/")
     try:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from marvin_core import ToolContext, ToolError, in_thread
 
-from .contents import SUBMODULE, in_tree
+from .contents import SUBMODULE, in_tree, is_file_there
 from .place import Place
+from .restaging import within
 from .running import names, try_read
+from .staging import shortened
 
 
 async def check_switch(context: ToolContext, place: Place, target: str) -> None:
@@ -47,6 +49,29 @@ async def check_restore(context: ToolContext, located: str, commit: str) -> None
     files = [name for kind, _, name in (entry.partition("\t") for entry in listed) if not kind.startswith(SUBMODULE)]
     if found := await in_thread(lambda: _repository_of(context.paths.root, files)):
         raise ToolError(f"Nothing was restored: {_why(found)}")
+
+
+async def replaced_by(context: ToolContext, place: Place, located: str, commits: tuple[str, str]) -> Sequence[str]:
+    """What to restore: the path, or for an undo the files there that restoring the first of two commits has replaced.
+
+    Others that the second commit has stay as they are: somebody may have changed them since. Raises `ToolError` if
+    somebody has made new files since in a folder that would be replaced.
+    """
+    if not commits[0]:
+        return [located]
+    root, files = context.paths.root, within(await in_tree(context, place, commits[1], commits[0]), [located])
+    missing = await in_thread(lambda: {one.path for one in files if one.is_new and not is_file_there(root, one.path)})
+    known = {one.path for one in files if one.is_deleted}
+    if new := await in_thread(lambda: [path for path in _files_below(root, missing) if path not in known]):
+        raise ToolError(f"Nothing was restored: {shortened(new)} is new since then. Move it away first.")
+    return [one.path for one in files if not one.is_deleted and (not one.is_new or one.path in missing)]
+
+
+def _files_below(root: Path, paths: Iterable[str]) -> Iterable[str]:
+    """The files in those of the paths that are folders."""
+    for path in paths:
+        for folder, _, found in os.walk(root / path):
+            yield from (os.path.relpath(os.path.join(folder, name), root) for name in found)
 
 
 def _why(folder: str) -> str:

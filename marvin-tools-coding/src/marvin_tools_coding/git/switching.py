@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import time
@@ -38,12 +39,13 @@ from .contents import (
 from .conversions import content_of, conversions
 from .here import is_there
 from .place import Place, find, remove_left
-from .replacing import check_restore, check_switch, commit_of
+from .replacing import check_restore, check_switch, commit_of, replaced_by
 from .restaging import within
-from .running import LIST_LIMIT, change_files, failure, hash_of, keep, names, read, try_read, write
+from .running import LIST_LIMIT, change_files, completed, failure, hash_of, keep, names, read, try_read, write
 from .staging import shortened
 from .undo import staged_tree
 
+_CANCELLED = "The call was cancelled."
 _SNAPSHOTS = "refs/marvin/snapshots"
 _AUTHOR = {
     "GIT_AUTHOR_NAME": "Marvin",
@@ -83,9 +85,9 @@ async def git_checkout(
     is_error = False
     try:
         text = await (_created(context, place, target) if create_branch else _switched(context, place, target))
-    except ToolError as error:  # such as that of a hook, once the branch was switched
-        text, is_error = str(error), True
-        if await current(context) == before:
+    except (ToolError, asyncio.CancelledError) as error:  # such as that of a hook, once the branch was switched
+        text, is_error = str(error) or _CANCELLED, True
+        if await completed(current(context)) == before:
             raise
     after = await current(context)
     back, here = (before[0] if _can_be_named(before[0]) else "-"), (after[0] if _can_be_named(after[0]) else after[-1])
@@ -201,7 +203,7 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
     if not exists and not (is_saved and expected):  # the user had deleted it before it was restored
         raise ToolError(f"There is no {path} in {target}, so nothing was restored. git_show(ref, path) shows a folder.")
     await check_restore(context, located, commit)
-    replaced = await _replaced(context, place, located, (expected, commit))
+    replaced = await replaced_by(context, place, located, (expected, commit))
     what = "git checkout"
     options = ["--porcelain", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=dirty"]
     changed = await names(context, what, ["status", *options, "--no-renames", "--", located])
@@ -217,10 +219,10 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
             stdin = "\0".join(replaced).encode("utf-8", "surrogateescape")
             result = await change_files(context, what, options, place.changed_folders, stdin=stdin)
             said = output_text(result.stderr, 0, "").strip()[:LIST_LIMIT]
-    except ToolError as error:  # such as that of a hook, once the file was restored
-        said, is_error = str(error), not expected  # as for a switch
-        if await changed_since(context, place, located, commit):
-            raise ToolError(f"{error}{saved}") from error
+    except (ToolError, asyncio.CancelledError) as error:  # such as that of a hook, once the file was restored
+        said, is_error = str(error) or _CANCELLED, not expected  # as for a switch
+        if await completed(changed_since(context, place, located, commit)):
+            raise ToolError(f"{said}{saved}") from error
     if is_saved or expected:
         await _remove_restored(context, place, located, (expected, commit))
         await _stage_as_saved(context, place, located, (expected, f"{commit}^2" if is_saved else commit))
@@ -228,19 +230,6 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
     head = await _head_with(context, place, located)
     undo = call_of(git_checkout, target=snapshot or head, path=path, expected=commit) if snapshot or head else None
     return ToolResult(content=f"{text}{saved}", undo=undo, is_error=is_error)
-
-
-async def _replaced(context: ToolContext, place: Place, located: str, commits: tuple[str, str]) -> Sequence[str]:
-    """What to restore: the path, or for an undo the files there that restoring the first of two commits has replaced.
-
-    Others that the second commit has stay as they are: somebody may have changed them since.
-    """
-    if not commits[0]:
-        return [located]
-    files = within(await in_tree(context, place, commits[1], commits[0]), [located])
-    root = context.paths.root
-    missing = await in_thread(lambda: {one.path for one in files if one.is_new and not is_there(root, one.path)})
-    return [one.path for one in files if not one.is_deleted and (not one.is_new or one.path in missing)]
 
 
 async def _remove_restored(context: ToolContext, place: Place, located: str, commits: tuple[str, str]) -> None:
