@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -94,12 +94,12 @@ def cancelled(repo: Folder, tool: Tool, **arguments: Any) -> ToolResult | str:
     """What a call returns, or why it failed, that is cancelled once its hook says that it has started."""
 
     async def use() -> ToolResult | str:
-        call = asyncio.ensure_future(tool.function(repo.context, **arguments))
+        call = asyncio.ensure_future(repo.called(tool, **arguments))
         while "started" not in "".join(repo.told):
             await asyncio.wait_for(repo.told_something.wait(), 60)
             repo.told_something.clear()
         call.cancel()
-        return cast("ToolResult", await call)
+        return await call
 
     return repo.run(use)
 
