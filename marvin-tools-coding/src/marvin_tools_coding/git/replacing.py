@@ -15,15 +15,16 @@ from .running import names, try_read
 from .staging import shortened
 
 
-async def check_switch(context: ToolContext, place: Place, target: str) -> None:
+async def check_switch(context: ToolContext, target: str) -> None:
     """Refuse a switch that would replace a folder with a repository in it, as that of a submodule, by a file.
 
     git itself refuses to replace other files that are not stored.
     """
-    commit = await commit_of(context, target)
-    head = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
-    changed = await in_tree(context, place, commit, head.output.decode().strip()) if commit else ()
-    files = [one.path for one in changed if not one.is_deleted and one.mode != SUBMODULE]
+    head, commit = await commit_of(context, "HEAD"), await commit_of(context, target)
+    if not (head and commit):
+        return
+    options = ["-r", "-z", "--name-only", "--no-renames", "--diff-filter=T", "--ignore-submodules=none"]
+    files = await names(context, "git checkout", ["diff-tree", *options, head, commit])
     found = await in_thread(lambda: [path for path in files if _has_repository(context.paths.root / path)])
     if found:
         raise ToolError(f"Nothing was switched: {_why(found[0])}")

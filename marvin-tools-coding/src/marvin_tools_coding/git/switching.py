@@ -162,7 +162,7 @@ async def _switched(context: ToolContext, place: Place, target: str) -> str:
     what, options = "git checkout", ["switch", "--no-overwrite-ignore", "--no-recurse-submodules"]
     if target != "-" and (target.startswith("-") or "\0" in target):
         raise ToolError(f"{target!r} is not a branch or commit: names do not start with '-'. git_branch lists them.")
-    await check_switch(context, place, target)
+    await check_switch(context, target)
     if target == "-":
         return _told(await change_files(context, what, [*options, "-"], place.changed_folders), place)
     if await _is_branch(context, target):
