@@ -11,7 +11,7 @@ from marvin_tools_coding.files.edit import write_file
 from marvin_tools_coding.git.committing import git_commit
 from marvin_tools_coding.git.switching import git_checkout
 
-from .test_git_undo import Repo
+from .test_git_undo import AUTHOR, Repo
 
 
 @pytest.fixture
@@ -84,3 +84,21 @@ def test_a_checkout_that_can_never_be_undone_does_not_hold_up_earlier_calls(
     assert "It is no longer listed" in told
     (line,) = repo.runner.take_back()
     assert line.startswith("write_file")
+
+
+@pytest.mark.slow
+def test_a_commit_that_is_made_before_its_time_is_up_is_taken_back(tmp_path: Path) -> None:
+    """The ledger has it, although the call was stopped during a hook."""
+    config = tmp_path / "home/.config/marvin/config.yaml"
+    repo = Repo(tmp_path)
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("timeouts:\n  tool: 5\n")
+    repo.again(env=AUTHOR, answers=["yes"])
+    repo.sh(
+        "printf '#!/bin/sh\\nexec sleep 300\\n' >.git/hooks/post-commit; chmod +x .git/hooks/post-commit; echo 2 >a"
+    )
+    told = repo.runner.call(git_commit, message="Second")
+    assert "The call was cancelled once the commit was made." in told.text
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git log --format=%s; git status -s") == "First\n M a\n"
+    repo.runner.close()
