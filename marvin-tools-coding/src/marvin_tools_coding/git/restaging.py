@@ -72,7 +72,8 @@ async def begun(context: ToolContext, place: Place, message: str, only: Sequence
     )
     try:
         # By its time, git knows the files that have changed in the moment it was written.
-        await in_thread(lambda: _copied(index, copy, shutil.copy2 if known else shutil.copy))
+        copying = shutil.copy2 if known else shutil.copy
+        await in_thread(lambda: _copied(index, copy, copying), to_the_end=True)
         yield attempt
     finally:
         copy.unlink(missing_ok=True)
@@ -165,7 +166,7 @@ async def stage_as_before(context: ToolContext, place: Place, attempt: Attempt, 
         ours = {one.name for one in (*attempt.known, *attempt.files)} | {one.name for one in kept}
         others = [one for one in changed if one.name not in ours]
         bad = {*wrong, *await differing(context, changed, [*attempt.files, *attempt.known, *kept])}
-        await in_thread(lambda: _replace(attempt, lock))
+        await in_thread(lambda: _replace(attempt, lock), to_the_end=True)
     await put_back(context, [*kept, *(one for one in others if one.path not in bad)])
     return unstaged(attempt, changed, bad)
 
@@ -191,7 +192,11 @@ def _changed(then: Sequence[Stored], now: Sequence[Stored]) -> Sequence[Stored]:
 
 @asynccontextmanager
 async def _locked(attempt: Attempt) -> AsyncIterator[Path]:
-    """The lock of the index, held as git does. Raises `ToolError` if another git holds it for too long."""
+    """The lock of the index, as git holds it, for `_replace`, which ends it: then it may be that of another git.
+
+    Raises:
+        ToolError: another git holds it for too long.
+    """
     lock = attempt.index.with_name(f"{attempt.index.name}.lock")
     for left in reversed(range(LOCK_TRIES)):
         with suppress(FileExistsError):
@@ -209,17 +214,19 @@ async def _locked(attempt: Attempt) -> AsyncIterator[Path]:
         await asyncio.sleep(LOCK_PAUSE)
     try:
         yield lock
-    finally:
+    except BaseException:
         lock.unlink(missing_ok=True)
+        raise
 
 
 def _replace(attempt: Attempt, lock: Path) -> None:
     """Have the index be as it was, with its time. Blocks."""
-    try:
+    if attempt.copy.exists():
         shutil.copy2(attempt.copy, lock)
         lock.replace(attempt.index)
-    except FileNotFoundError:
+    else:
         attempt.index.unlink(missing_ok=True)
+        lock.unlink()
 
 
 async def clear_index(context: ToolContext, place: Place, attempt: Attempt) -> str:
