@@ -40,7 +40,7 @@ def repo(tmp_path: Path) -> Folder:
 def test_a_file_is_not_replaced_by_the_folder_of_what_is_restored(repo: Folder, now: str) -> None:
     repo.sh(f"{FOLDER}; {now}")
     told = repo.error(git_checkout, target="folder", path="d/x")
-    assert "Nothing was restored: d is no folder now" in told
+    assert "Nothing was restored: d is not a folder" in told
     assert repo.sh("cat d") == "mine\n"
     assert "were saved" in repo.call(git_checkout, target="folder", path="d")
 

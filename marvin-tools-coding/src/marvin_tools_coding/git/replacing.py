@@ -44,7 +44,7 @@ async def check_restore(context: ToolContext, located: str, commit: str) -> None
     """Refuse to restore a path from a commit if no snapshot of it could keep what would be replaced."""
     if found := await in_thread(lambda: _file_above(context.paths.root, located)):
         raise ToolError(
-            f"Nothing was restored: {found} is no folder now, and would be replaced by one. Move it away first."
+            f"Nothing was restored: {found} is not a folder, and would be replaced by one. Move it away first."
         )
     listed = await names(context, "git checkout", ["ls-tree", "-r", "-z", commit, "--", located])
     files = [name for kind, _, name in (entry.partition("\t") for entry in listed) if not kind.startswith(SUBMODULE)]
