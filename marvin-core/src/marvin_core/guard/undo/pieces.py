@@ -10,7 +10,7 @@ from .contents import Read, name_of
 
 _PIECE_FILES, _PIECE_BYTES = 5_000, 64_000_000
 """The size of one batch to write; finished batches stay written after a time-out."""
-_USUAL = (0o644, 0o755, 0o664, 0o775)
+USUAL = (0o644, 0o755, 0o664, 0o775)
 
 
 class Piece(Record):
@@ -52,7 +52,7 @@ def next_piece(
                 kept[path] = None
         else:
             name = name_of(found.content)
-            _note_mode(modes, found)
+            note_modes(modes, {os.fsdecode(path): USUAL[0] if found.is_link else found.permissions})
             before = known.get(path)
             if before is not None and (before[0], before[2]) == (b":%o" % found.mode, name.encode()):
                 stale += 1
@@ -65,9 +65,10 @@ def next_piece(
     return Piece(files=kept, read=read, size=size, stale=stale, has_more=False)
 
 
-def _note_mode(modes: dict[str, int], file: Read) -> None:
-    name = os.fsdecode(file.path)
-    if file.is_link or file.permissions in _USUAL:
-        modes.pop(name, None)
-    else:
-        modes[name] = file.permissions
+def note_modes(modes: dict[str, int], permissions: Mapping[str, int]) -> None:
+    """Add permissions to the unusual ones, or remove those that became usual."""
+    for name, mode in permissions.items():
+        if mode in USUAL:
+            modes.pop(name, None)
+        else:
+            modes[name] = mode
