@@ -90,6 +90,7 @@ class CommandSpans:
             entry, ledger = self._recorder.entry(tool), self._recorder.ledger(root)
             kept = await in_thread(lambda: ledger.record(entry, Inverse(span=span)))
             UNFINISHED.add(kept)
+            self._recorder.made.clear()
         except (MarvinError, OSError) as error:
             self._tell(error)
             if isinstance(error, SnapshotFailure) and error.is_lasting:
@@ -133,7 +134,7 @@ class CommandSpans:
             named = [f"{change.verb} {change.path.decode('utf-8', 'replace')}" for change in changes]
             entry = self._recorder.told(ended.entry, f"{'; '.join(commands)}: {shortened(named)}")
             ledger = self._recorder.ledger(Path(ended.span.root))
-            shared = ledger.is_shared_since(ended.kept)
+            shared = ledger.is_shared_since(ended.kept, self._recorder.made)
             ledger.record(entry, Inverse(span=ended.span.replace(is_shared=shared)))
         with suppress(FileNotFoundError):
             ended.kept.unlink()

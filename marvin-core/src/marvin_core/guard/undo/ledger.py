@@ -13,7 +13,7 @@ import threading
 import time
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -165,10 +165,13 @@ class UndoLedger:
                 with suppress(OSError, ValueError, IndexError):
                     yield entry, Claim(entry.path, entry.path).inverse()
 
-    def is_shared_since(self, own: Path) -> bool:
+    def is_shared_since(self, own: Path, made: Set[Path]) -> bool:
         """Whether another session worked in the folder after an entry was made, or is working there now.
 
         The folder is shared with those of folders in it, and around it.
+
+        Args:
+            made: further entries of this session.
         """
         this = Path(self._root)
         for ledger in self._base.iterdir():
@@ -176,7 +179,8 @@ class UndoLedger:
                 other = Path(entry.folder)
                 if not (other.is_relative_to(this) or this.is_relative_to(other)):
                     break
-                if entry.path != own and (entry.path.name > own.name or entry.is_open):
+                is_later = entry.path.name > own.name or entry.is_open
+                if is_later and entry.path != own and entry.path not in made:
                     return True
         return False
 
