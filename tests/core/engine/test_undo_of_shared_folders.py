@@ -165,13 +165,25 @@ def test_a_file_that_a_command_moved_in_from_elsewhere_is_the_only_copy_and_stay
     desk.sh("mv secret shown; mv dist/page page; mv ../home/report .; echo 2 >a; echo 1 >new")
     (line,) = desk.runner.take_back()
     assert line.endswith(": changed a, created new")
-    assert [desk.tree[name][1] for name in ("shown", "page", "report", "a")] == [b"mine", b"mine too", b"also mine", b"1"]
+    assert [desk.tree[name][1] for name in ("shown", "page", "report", "a")] == [
+        b"mine",
+        b"mine too",
+        b"also mine",
+        b"1",
+    ]
     assert "new" not in desk.tree
 
 
 @pytest.mark.parametrize(
     "command",
-    ["mv a b", "mv a x; mv b a; mv x c", "mv a b; chmod +x b", "ln a c; rm a", "mkdir d; mv a d/b", "mv a c; echo 2 >a"],
+    [
+        "mv a b",
+        "mv a x; mv b a; mv x c",
+        "mv a b; chmod +x b",
+        "ln a c; rm a",
+        "mkdir d; mv a d/b",
+        "mv a c; echo 2 >a",
+    ],
 )
 def test_a_file_that_was_moved_within_the_folder_moves_back(desk: Commands, command: str) -> None:
     desk.write(a="of a", b="of b")

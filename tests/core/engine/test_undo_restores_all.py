@@ -103,3 +103,28 @@ def test_a_ledger_that_cannot_be_changed_is_an_error_that_names_the_call(desk: C
         folder.chmod(0o700)
     desk.runner.take_back()
     assert desk.tree["a"][1] == b"1"
+
+
+@pytest.mark.parametrize(
+    ("mode", "command"), [(0o600, "chmod 644 it"), (0o644, "chmod 600 it"), (0o4750, "chmod 750 it")]
+)
+def test_permissions_alone_come_back(desk: Commands, mode: int, command: str) -> None:
+    desk.at("it", "1").chmod(mode)
+    desk.sh(command)
+    assert desk.runner.take_back() == (f"shell: {command}: changed permissions of it",)
+    assert mode_of(desk.project / "it") == oct(mode)
+    desk.sh("cat it")
+    assert desk.runner.take_back() == ()
+
+
+def test_permissions_that_the_user_changed_since_stay(desk: Commands) -> None:
+    file = desk.at("it", "1")
+    file.chmod(0o600)
+    desk.write(a="1")
+    desk.sh("chmod 666 it; echo 2 >a")
+    file.chmod(0o400)
+    assert "These files have other permissions since then: it. Change them by hand." in desk.refused()
+    assert (mode_of(file), desk.tree["a"][1]) == ("0o400", b"2\n")
+    file.chmod(0o666)
+    desk.runner.take_back()
+    assert (mode_of(file), desk.tree["a"][1]) == ("0o600", b"1")

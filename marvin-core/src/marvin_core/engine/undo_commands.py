@@ -12,7 +12,9 @@ from ..guard.undo.restoring import (
     FOLDER,
     blocked_by,
     check_no_link,
+    permissions_now,
     put_files_back,
+    put_permissions_back,
     read_now,
     remove_created,
     state_of,
@@ -63,15 +65,19 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
         if span.is_shared or span.others:
             claim.complete(Inverse(span=span.replace(is_shared=False, others=())))
             raise MarvinError(
-                f"{_why_shared(span)}, so some of these changes may come from elsewhere: {_named(changes)}. "
+                f"{_why_shared(span)}, so some of these changes may come from elsewhere: {_named(changes, *span.chmods)}. "
                 "Repeat the command to undo all of them. Before that, copy what you want to keep."
             )
     except SnapshotFailure as error:
         raise _kept_or_never(error) from error
     todo = await _unchanged_since(snapshots, root, changes)
+    now = await in_thread(lambda: {name: permissions_now(root, name) for name in span.chmods})
+    if others := [name for name, modes in span.chmods.items() if now[name] not in modes]:
+        raise MarvinError(f"These files have other permissions since then: {shortened(others)}. Change them by hand.")
     done: list[bytes] = []
     try:
         await _restore(snapshots, span, todo, sizes, done)
+        await in_thread(lambda: put_permissions_back(root, span.chmods))
     except (MarvinError, OSError) as error:
         raise MarvinError(f"{error} {_told_parts(done, todo)}") from error
 
@@ -213,11 +219,10 @@ def _pieces(changes: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[Seq
     yield piece
 
 
-def _named(changes: Sequence[Change]) -> str:
+def _named(changes: Sequence[Change], *chmods: str) -> str:
     """The changes; the created files first, because they will be removed."""
-    return shortened(
-        [f"{one.verb} {_shown(one)}" for one in sorted(changes, key=lambda one: one.verb != "created")], _NAMED
-    )
+    named = [f"{one.verb} {_shown(one)}" for one in sorted(changes, key=lambda one: one.verb != "created")]
+    return shortened([*named, *(f"changed permissions of {name}" for name in chmods)], _NAMED)
 
 
 def _shown(change: Change) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -121,8 +122,10 @@ class CommandSpans:
         snapshots, span = ended.snapshots, ended.span
         try:
             after, changes = await snapshots.settled(span.before, await snapshots.take(), span.since, ended.seen)
-            others = await in_thread(lambda: changed_outside(Path(span.root), changes, span.since, ran))
-            span = span.replace(after=after, others=others, modes=modes_of(changes, ended.modes))
+            modes, chmods = modes_of(changes, ended.modes), snapshots.chmods
+            paths = [*(change.path for change in changes), *map(os.fsencode, chmods)]
+            others = await in_thread(lambda: changed_outside(Path(span.root), paths, span.since, ran))
+            span = span.replace(after=after, others=others, modes=modes, chmods=chmods)
             await in_thread(lambda: self._write(ended.replace(span=span), commands, changes))
         except (MarvinError, OSError) as error:
             self._tell(error)
@@ -130,8 +133,9 @@ class CommandSpans:
             UNFINISHED.discard(ended.kept)
 
     def _write(self, ended: _Open, commands: Sequence[str], changes: Sequence[Change]) -> None:
-        if changes:
+        if changes or ended.span.chmods:
             named = [f"{change.verb} {change.path.decode('utf-8', 'replace')}" for change in changes]
+            named += [f"changed permissions of {name}" for name in ended.span.chmods]
             entry = self._recorder.told(ended.entry, f"{'; '.join(commands)}: {shortened(named)}")
             ledger = self._recorder.ledger(Path(ended.span.root))
             shared = ledger.is_shared_since(ended.kept, self._recorder.made)

@@ -1,10 +1,13 @@
-"""When files were created: a file that was moved is older than its name. Python tells this on some systems only."""
+"""When files were created: a file that was moved is older than its name.
+
+Only Linux is asked: Python does not tell it there, and elsewhere programs that unpack or copy files change it.
+"""
 
 from __future__ import annotations
 
 import ctypes
-import os
 import struct
+import sys
 from functools import cache
 from typing import Any
 
@@ -15,20 +18,14 @@ _SIZE, _AT = 256, 80
 
 def born_at(path: bytes) -> int | None:
     """The time when a file was created, in nanoseconds since the epoch; None if it is unknown."""
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return None
-    if (born := getattr(status, "st_birthtime", None)) is not None:
-        return int(born * 1e9)
     call, found = _statx(), ctypes.create_string_buffer(_SIZE)
     if call is None or call(_HERE, path, _NO_LINKS, _BIRTH, found):
         return None
     (known,) = struct.unpack_from("=I", found)
     seconds, nanoseconds = struct.unpack_from("=qI", found, _AT)
-    return int(seconds) * 1_000_000_000 + int(nanoseconds) if known & _BIRTH else None
+    return int(seconds) * 1_000_000_000 + int(nanoseconds) if known & _BIRTH and seconds else None
 
 
 @cache
 def _statx() -> Any:
-    return getattr(ctypes.CDLL(None), "statx", None)
+    return getattr(ctypes.CDLL(None), "statx", None) if sys.platform == "linux" else None

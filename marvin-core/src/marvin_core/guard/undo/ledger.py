@@ -91,6 +91,8 @@ class Span(Record):
     """Files that were changed while none of the commands ran."""
     modes: Mapping[str, int] = MappingProxyType({})
     """The earlier permissions of files that they changed or removed, and of their folders, if those were unusual."""
+    chmods: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    """The files of which they changed only the permissions, with those before and after."""
     since: int = 0
     """When the snapshot before was begun, in nanoseconds since the epoch; 0 if that is unknown."""
     top: str = ""
@@ -293,7 +295,9 @@ def _packed(inverse: Inverse) -> dict[str, Any]:
     if inverse.call is not None:
         return {"call": inverse.call.as_dict()}
     if inverse.span is not None:
-        return {"span": inverse.span.as_dict() | {"modes": dict(inverse.span.modes), "others": [*inverse.span.others]}}
+        span = inverse.span
+        parts = {"modes": dict(span.modes), "chmods": dict(span.chmods), "others": [*span.others]}
+        return {"span": span.as_dict() | parts}
     return {"files": [_packed_file(state) for state in inverse.files]}
 
 
@@ -327,7 +331,9 @@ def _unpacked_span(data: Mapping[str, Any]) -> Span:
     names = {name: str(data[name]) for name in ("root", "before", "after")}
     since, top = int(data.get("since", 0)), str(data.get("top", ""))
     others = [str(name) for name in data["others"]]
-    return Span(**names, is_shared=bool(data["is_shared"]), others=others, modes=modes, since=since, top=top)
+    chmods = {str(name): (int(before), int(after)) for name, (before, after) in data["chmods"].items()}
+    is_shared = bool(data["is_shared"])
+    return Span(**names, is_shared=is_shared, others=others, modes=modes, chmods=chmods, since=since, top=top)
 
 
 def _unpacked_bytes(text: str | None) -> bytes | None:

@@ -11,8 +11,8 @@ from hashlib import sha1
 from pathlib import Path
 
 from ...api.errors import MarvinError
-from ..files.no_links import READ, opened_folder
 from ..files.folder_descriptors import Folder, Place
+from ..files.no_links import READ, opened_folder
 from ..files.writing import take_over, temporary_name
 from .births import born_at
 from .contents import name_of
@@ -167,6 +167,28 @@ def _check_unchanged(root: Path, change: Change) -> None:
     now = state_of(root, change.path)
     if now != change.after and not (change.after is None and now == Kept(mode=FOLDER, content="")):
         raise MarvinError(f"{os.fsdecode(change.path)} was changed at the same moment, so it stays as it is.")
+
+
+def permissions_now(root: Path, path: str) -> int | None:
+    """The permissions of a file; None if there is no file."""
+    folder, _, name = path.rpartition("/")
+    with suppress(OSError), opened_folder(root, folder) as descriptor:
+        status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+        return stat.S_IMODE(status.st_mode) if stat.S_ISREG(status.st_mode) else None
+    return None
+
+
+def put_permissions_back(root: Path, chmods: Mapping[str, tuple[int, int]]) -> None:
+    """Restore the earlier permissions of files. Raises OSError."""
+    for path, (before, after) in chmods.items():
+        if permissions_now(root, path) == after:
+            folder, _, name = path.rpartition("/")
+            with opened_folder(root, folder) as descriptor:
+                opened = os.open(name, READ, dir_fd=descriptor)
+                try:
+                    os.fchmod(opened, before)
+                finally:
+                    os.close(opened)
 
 
 def _put(root: Path, change: Change, content: bytes, modes: Mapping[str, int]) -> None:

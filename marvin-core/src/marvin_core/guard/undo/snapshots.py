@@ -86,6 +86,8 @@ class Snapshots:
         self._processes = processes
         self._limits = limits
         self._timeouts = timeouts
+        self.chmods: Mapping[str, tuple[int, int]] = {}
+        """The files of which only the permissions changed since the snapshot before, with those before and now."""
         self._is_ready = False
         self._shares = False
         self._excludes: list[str] = []
@@ -182,12 +184,12 @@ class Snapshots:
         self.modes = await in_thread(lambda: read_modes(self.store))  # another Marvin may have added some
         env, limit = {"GIT_INDEX_FILE": str(index)}, self._timeouts.snapshot
         known, (new, seen) = await asyncio.gather(self._differing(env, limit), self._others(index, limit))
-        passed: set[bytes] = set()
+        passed, chmods = set[bytes](), dict[str, tuple[int, int]]()
         folders = Folders(self._root)
         files = read_files(folders, [*known, *new], self._limits.undo_file, passed)
         modes, begun, total, stale = dict(self.modes), False, 0, 0
         while True:
-            piece = await in_thread(lambda: next_piece(files, known, modes))
+            piece = await in_thread(lambda: next_piece(files, known, modes, chmods))
             note_modes(modes, folders.permissions)
             stale += piece.stale
             if piece.files:
@@ -205,7 +207,7 @@ class Snapshots:
                 begun = True
             if not piece.has_more:
                 break
-        self.seen = seen.replace(passed=frozenset(passed))
+        self.seen, self.chmods = seen.replace(passed=frozenset(passed)), chmods
         if stale + (len(new) if begun else 0) > _STALE:  # stale entries are read each time
             await self._git("update-index", "update-index", "-q", "--refresh", env=env, others=range(1, 256))
         await self._keep(modes)

@@ -74,7 +74,11 @@ def moved_in(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
     )
     found = set()
     for one in changes if since else ():
-        if one.before is None and one.after is not None and _was_there(os.path.join(os.fsencode(root), one.path), since):
+        if (
+            one.before is None
+            and one.after is not None
+            and _was_there(os.path.join(os.fsencode(root), one.path), since)
+        ):
             gone[one.after.content] -= 1
             if gone[one.after.content] < 0:
                 found.add(one.path)
@@ -115,20 +119,20 @@ def older_than(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
     }
 
 
-def changed_outside(root: Path, changes: Sequence[Change], since: int, ran: Sequence[tuple[int, int]]) -> list[str]:
-    """The files whose last change was while no command ran. One that was moved with its folder was changed before.
+def changed_outside(root: Path, paths: Sequence[bytes], since: int, ran: Sequence[tuple[int, int]]) -> list[str]:
+    """Those of the files whose last change was while no command ran; one that was moved with its folder changed before.
 
     Args:
         since: the time of the snapshot before, in nanoseconds since the epoch.
         ran: when commands began and ended, in nanoseconds since the epoch.
     """
     found = []
-    for one in changes:
+    for path in paths:
         with suppress(OSError):  # a missing file has no time
-            changed = os.lstat(os.path.join(os.fsencode(root), one.path)).st_ctime_ns
+            changed = os.lstat(os.path.join(os.fsencode(root), path)).st_ctime_ns
             slack = _SLACK if changed % 1_000_000_000 else _COARSE
             if changed >= since and not any(begin - slack <= changed <= end + slack for begin, end in ran):
-                found.append(one.path.decode("utf-8", "backslashreplace"))
+                found.append(path.decode("utf-8", "backslashreplace"))
     return found
 
 
