@@ -183,10 +183,11 @@ def test_a_file_that_a_command_moved_in_from_elsewhere_is_the_only_copy_and_stay
         "ln a c; rm a",
         "mkdir d; mv a d/b",
         "mv a c; echo 2 >a",
+        "mv src lib; echo 2 >lib/c",
     ],
 )
 def test_a_file_that_was_moved_within_the_folder_moves_back(desk: Commands, command: str) -> None:
-    desk.write(a="of a", b="of b")
+    desk.write(**{"a": "of a", "b": "of b", "src/c": "of c"})
     before = desk.tree
     desk.sh(command)
     assert desk.tree != before

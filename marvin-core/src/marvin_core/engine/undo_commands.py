@@ -64,8 +64,9 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
         sizes = await snapshots.sizes([change.before.content for change in changes if change.before is not None])
         if span.is_shared or span.others:
             claim.complete(Inverse(span=span.replace(is_shared=False, others=())))
+            named = _named(changes, *span.chmods)
             raise MarvinError(
-                f"{_why_shared(span)}, so some of these changes may come from elsewhere: {_named(changes, *span.chmods)}. "
+                f"{_why_shared(span)}, so some of these changes may come from elsewhere: {named}. "
                 "Repeat the command to undo all of them. Before that, copy what you want to keep."
             )
     except SnapshotFailure as error:

@@ -62,12 +62,13 @@ def follow_other_rules(changes: Sequence[Change], before: Seen, after: Seen) -> 
 def moved_in(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
     """The files that look created, but were moved from a place that no snapshot shows, so they are the only copies.
 
-    They were created before the snapshot before, and their content was not in one of the files that are gone.
+    They were created before the snapshot before, and no file with their content or their name is gone.
 
     Args:
         since: the time of the snapshot in nanoseconds since the epoch; 0 if it is unknown.
     """
-    gone = Counter(
+    names = Counter(_name(one.path) for one in changes if one.after is None)
+    contents = Counter(
         one.before.content
         for one in changes
         if one.before is not None and (one.after is None or one.after.content != one.before.content)
@@ -79,9 +80,11 @@ def moved_in(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
             and one.after is not None
             and _was_there(os.path.join(os.fsencode(root), one.path), since)
         ):
-            gone[one.after.content] -= 1
-            if gone[one.after.content] < 0:
+            name, content = _name(one.path), one.after.content
+            if contents[content] <= 0 and names[name] <= 0:
                 found.add(one.path)
+            contents[content] -= 1
+            names[name] -= 1
     return found
 
 
