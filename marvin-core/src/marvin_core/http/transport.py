@@ -24,6 +24,9 @@ _Origin: TypeAlias = tuple[str, str, int]
 _PORTS = {"http": 80, "https": 443}
 _HEADER_LIMIT = 100 * 1024
 _READ_SIZE = 128 * 1024
+_Form: TypeAlias = tuple[str, bytes, int, list[tuple[bytes, bytes]]]
+_FRAMING = {b"content-length", b"transfer-encoding"}
+_END = h11.EndOfMessage()
 _REPEATABLE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """Methods that change nothing on the server, even if a request is repeated."""
 
@@ -46,6 +49,8 @@ class _Exchange(httpx.AsyncByteStream):
     def __init__(self, streams: SocketStreams, release: Callable[[_Exchange], None]) -> None:
         self.http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEADER_LIMIT)
         self.kept_since: float | None = None
+        self._validated: tuple[_Form, h11.Request] | None = None
+        """The form of the last request, and its head without the length."""
         self._reader, self._writer = streams
         self._read = 0
         self._arrived: select.poll | None = None
@@ -72,11 +77,8 @@ class _Exchange(httpx.AsyncByteStream):
     async def send(self, request: httpx.Request, body: bytes) -> h11.Response:
         """Send a request and wait for the head of its response."""
         self._limits: dict[str, float | None] = request.extensions.get("timeout", {})
-        target, headers = request.url.raw_path, request.headers.raw
         try:
-            head = h11.Request(method=request.method, target=target, headers=headers)
-            events = (head, h11.Data(data=body), h11.EndOfMessage())
-            self._writer.write(b"".join([self.http.send(event) or b"" for event in events]))
+            self._writer.write(self._encoded(request, body))
         except h11.LocalProtocolError:
             # Its text would show the header, which may contain a key.
             raise httpx.LocalProtocolError("the request is not valid HTTP: check its headers") from None
@@ -88,6 +90,26 @@ class _Exchange(httpx.AsyncByteStream):
         request.extensions.get(SENT, int)()
         # One limit for the whole head: interim responses and single bytes do not extend it.
         return await within(self._limits.get("read"), httpx.ReadTimeout("timed out"), self._head())
+
+    def _encoded(self, request: httpx.Request, body: bytes) -> bytes:
+        """The bytes of a request.
+
+        h11 composes the head. It does not see the length of a body, nor the body: it needs neither to read the
+        response. A head that differs from the one before only in its length is therefore validated no second time.
+        """
+        method, target, headers = request.method, request.url.raw_path, request.headers.raw
+        length = (b"Content-Length", b"%d" % len(body))
+        others = [header for header in headers if header != length]
+        form = (method, target, len(headers), others)
+        if self._validated is None or self._validated[0] != form:
+            names = {name.lower() for name, _ in others}
+            if len(others) == len(headers) or names & _FRAMING:
+                events = (h11.Request(method=method, target=target, headers=headers), h11.Data(data=body), _END)
+                return b"".join([self.http.send(event) or b"" for event in events])
+            self._validated = form, h11.Request(method=method, target=target, headers=others)
+        head = self.http.send(self._validated[1]) or b""
+        self.http.send(_END)
+        return b"%sContent-Length: %d\r\n\r\n%b" % (head.removesuffix(b"\r\n"), len(body), body)
 
     async def _head(self) -> h11.Response:
         while not isinstance(event := self._event(), h11.Response):

@@ -37,10 +37,10 @@ def count_at(data: Any, *path: str) -> int:
 def sound(usage: Usage) -> Usage:
     """The usage with only non-negative numbers in it."""
     given = usage.as_dict()
-    if all(
-        (type(value) is int and 0 <= value <= _MOST) or (value is None and name in _DOLLARS)
-        for name, value in given.items()
-    ):
+    for name, value in given.items():
+        if not ((type(value) is int and 0 <= value <= _MOST) or (value is None and name in _DOLLARS)):
+            break
+    else:
         return usage  # as nearly all are, and each round asks several times
     checked: dict[str, Any]
     checked = {name: amount(value) if name in _DOLLARS else count(value) for name, value in given.items()}

@@ -215,7 +215,7 @@ class TextSection(Record):
 
     def numbered(self) -> str:
         """The lines, each after its number and a tab."""
-        return "\n".join(f"{number}\t{line}" for number, line in enumerate(self.lines, self.first))
+        return "\n".join([f"{number}\t{line}" for number, line in enumerate(self.lines, self.first)])
 
     def plain(self) -> str:
         """The lines without numbers."""
@@ -266,7 +266,7 @@ def whole_lines(text: str, wanted: Wanted) -> TextSection | None:
         return None
     is_cut = first - 1 + wanted.most < end
     ends_open = ends_open and first - 1 + len(chosen) == total
-    with_return = [line.endswith("\r") for line in chosen]
+    with_return = [line.endswith("\r") for line in chosen] if "\r" in text else []
     if any(with_return):
         chosen = [line.removesuffix("\r") for line in chosen]
     if first == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import and_
+from operator import and_, methodcaller
 from typing import Any
 
 from ...api.messages import Image, Message, ProviderData, Text, Thinking, ToolCall, ToolOutput
@@ -27,7 +27,7 @@ from .services import (
 PLACE = "returned_in"
 """In the provider data of thinking: the field in which it arrived, and in which it is sent back."""
 _LONGEST_NAME = 64
-_ANSWER = b'{"role":"assistant"'
+_is_answer = methodcaller("startswith", b'{"role":"assistant"')
 _FILLED = "reasoning_content"
 
 
@@ -101,7 +101,7 @@ class ChatWire:
 
     def _in_order(self, forms: list[bytes]) -> list[bytes]:
         """The encoded messages in the form that the service accepts; nearly all conversations already have it."""
-        answers = [form.startswith(_ANSWER) for form in forms]
+        answers = [*map(_is_answer, forms)]
         if forms and not (self._traits.alternating or answers[-1] or any(map(and_, answers, answers[1:]))):
             return forms
         from ..http.turns import in_order

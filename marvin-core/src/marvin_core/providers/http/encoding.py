@@ -37,7 +37,7 @@ class Encoded(Generic[T]):
         for value in values[len(self._values) :]:
             self._forms.append(self._encode(value))
             self._values.append(value)
-        return [form for form in self._forms if form]
+        return list(filter(None, self._forms))
 
     def _begin_anew(self, values: Sequence[T]) -> None:
         """Keep only the forms of these values."""
