@@ -162,15 +162,11 @@ def test_a_file_that_a_command_moved_in_from_elsewhere_is_the_only_copy_and_stay
     desk.git("init", "-q")
     desk.write(**{".gitignore": "secret\ndist/\n", "secret": "mine", "dist/page": "mine too", "a": "1"})
     (desk.home / "report").write_text("also mine")
-    desk.sh("mv secret shown; mv dist/page page; mv ../home/report .; echo 2 >a; echo 1 >new")
+    desk.sh("ln dist/page page; ln secret second; mv secret shown; mv ../home/report .; echo 2 >a; echo 1 >new")
     (line,) = desk.runner.take_back()
-    assert line.endswith(": changed a, created new")
-    assert [desk.tree[name][1] for name in ("shown", "page", "report", "a")] == [
-        b"mine",
-        b"mine too",
-        b"also mine",
-        b"1",
-    ]
+    assert line.endswith(": changed a, created new, created page")
+    kept = {name: desk.tree[name][1] for name in ("shown", "second", "dist/page", "report", "a")}
+    assert kept == {"shown": b"mine", "second": b"mine", "dist/page": b"mine too", "report": b"also mine", "a": b"1"}
     assert "new" not in desk.tree
 
 

@@ -73,28 +73,27 @@ def moved_in(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
         for one in changes
         if one.before is not None and (one.after is None or one.after.content != one.before.content)
     )
+    there = {one: status for one in changes if since and (status := _status_from_before(root, one, since)) is not None}
+    links = Counter((status.st_dev, status.st_ino) for status in there.values())
     found = set()
-    for one in changes if since else ():
-        if (
-            one.before is None
-            and one.after is not None
-            and _was_there(os.path.join(os.fsencode(root), one.path), since)
-        ):
-            name, content = _name(one.path), one.after.content
-            if contents[content] <= 0 and names[name] <= 0:
-                found.add(one.path)
-            contents[content] -= 1
-            names[name] -= 1
+    for one, status in there.items():
+        name, content = _name(one.path), one.after.content if one.after is not None else ""
+        has_other_name = status.st_nlink > links[status.st_dev, status.st_ino]
+        if contents[content] <= 0 and names[name] <= 0 and not has_other_name:
+            found.add(one.path)
+        contents[content] -= 1
+        names[name] -= 1
     return found
 
 
-def _was_there(path: bytes, since: int) -> bool:
-    """Whether a file was created before a time, and has no other name."""
-    born = born_at(path)
-    try:
-        return born is not None and _fine(born) < since and os.lstat(path).st_nlink == 1
-    except OSError:
-        return False
+def _status_from_before(root: Path, change: Change, since: int) -> os.stat_result | None:
+    """The status of a file that looks created, but was created before a time."""
+    path = os.path.join(os.fsencode(root), change.path)
+    born = born_at(path) if change.before is None else None
+    if born is not None and _fine(born) < since:
+        with suppress(OSError):
+            return os.lstat(path)
+    return None
 
 
 def older_than(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
