@@ -5,7 +5,6 @@ Only Linux is asked: Python does not tell it there, and elsewhere programs that 
 
 from __future__ import annotations
 
-import ctypes
 import struct
 import sys
 from functools import cache
@@ -18,6 +17,8 @@ _SIZE, _AT = 256, 80
 
 def born_at(path: bytes) -> int | None:
     """The time when a file was created, in nanoseconds since the epoch; None if it is unknown."""
+    import ctypes  # only an undo of commands needs it
+
     call, found = _statx(), ctypes.create_string_buffer(_SIZE)
     if call is None or call(_HERE, path, _NO_LINKS, _BIRTH, found):
         return None
@@ -28,4 +29,6 @@ def born_at(path: bytes) -> int | None:
 
 @cache
 def _statx() -> Any:
+    import ctypes
+
     return getattr(ctypes.CDLL(None), "statx", None) if sys.platform == "linux" else None
