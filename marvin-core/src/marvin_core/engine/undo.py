@@ -109,10 +109,10 @@ class Undo:
             raise MarvinError("This agent is read-only (MARVIN_READONLY), so it cannot undo anything.")
         done: list[str] = []
         for entry in await in_thread(entries):
-            claim = await in_thread(lambda entry=entry: self._ledger().claim(entry))  # type: ignore[misc]
-            if claim is None:
-                continue  # another Marvin is undoing it
             try:
+                claim = await in_thread(lambda entry=entry: self._ledger().claim(entry))  # type: ignore[misc]
+                if claim is None:
+                    continue  # another Marvin is undoing it
                 await self._take(entry, claim)
             except (MarvinError, OSError, ValueError) as error:
                 before = "".join(f"Undone: {line}\n" for line in done)

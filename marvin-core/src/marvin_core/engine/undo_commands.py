@@ -7,20 +7,20 @@ from pathlib import Path
 
 from ..api.errors import MarvinError
 from ..guard.undo.failures import SnapshotFailure
-from ..guard.undo.ledger import (
-    NOT_LISTED,
-    UNFINISHED,
-    Claim,
-    Inverse,
-    LedgerEntry,
-    NeverTakenBack,
-    Span,
-    is_live,
-    this_process,
+from ..guard.undo.ledger import NOT_LISTED, Claim, Inverse, LedgerEntry, NeverTakenBack, Span
+from ..guard.undo.restoring import (
+    FOLDER,
+    blocked_by,
+    check_no_link,
+    permissions_now,
+    put_files_back,
+    put_permissions_back,
+    read_now,
+    remove_created,
+    state_of,
 )
-from ..guard.undo.restoring import FOLDER, blocked_by, put_files_back, read_now, remove_created, state_of
 from ..guard.undo.snapshots import Snapshots
-from ..guard.undo.trees import Change, Kept
+from ..guard.undo.trees import Change, Kept, folders_of, modes_of
 from ..kit.files.diffs import unified_diff
 from ..util.text import counted, cut, shortened
 from ..util.threads import in_thread
@@ -39,7 +39,7 @@ def snapshots_of(parts: SessionParts, root: Path, top: str = "") -> Snapshots:
     config = parts.config
     found = Snapshots(config.data_folder / "snapshots", root, parts.processes, config.limits, config.timeouts)
     if top:
-        found.top = Path(top)
+        found.keep_top(Path(top))
     found.without = parts.workspace.own_places(root)
     return found
 
@@ -54,36 +54,46 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
     if parts.config.writable_files is not None:
         raise MarvinError("This agent may write some files only (MARVIN_WRITABLE_FILES), and this would change others.")
     root = Path(span.root)
+    check_no_link(root)
     snapshots = snapshots_of(parts, root, span.top)
     if not span.after:
-        # The entry of commands whose snapshot failed has ended, although its process is running.
-        is_running = entry.path in UNFINISHED or (entry.process != this_process() and is_live(entry.process))
-        await _complete(snapshots, span, claim, is_running=is_running)
+        await _complete(snapshots, span, claim, is_running=entry.is_open)
         return
     try:
         changes = await snapshots.changes(span.before, span.after)
         sizes = await snapshots.sizes([change.before.content for change in changes if change.before is not None])
-        if span.is_shared:
-            claim.complete(Inverse(span=span.replace(is_shared=False)))
+        if span.is_shared or span.others:
+            claim.complete(Inverse(span=span.replace(is_shared=False, others=())))
+            named = _named(changes, *span.chmods)
             raise MarvinError(
-                "Another Marvin worked in this folder at the same time, so some of these changes may be its own: "
-                f"{_named(changes)}. Repeat the command to undo all of them."
+                f"{_why_shared(span)}, so some of these changes may come from elsewhere: {named}. "
+                "Repeat the command to undo all of them. Before that, copy what you want to keep."
             )
     except SnapshotFailure as error:
         raise _kept_or_never(error) from error
     todo = await _unchanged_since(snapshots, root, changes)
+    now = await in_thread(lambda: {name: permissions_now(root, name) for name in span.chmods})
+    if others := [name for name, modes in span.chmods.items() if now[name] not in modes]:
+        raise MarvinError(f"These files have other permissions since then: {shortened(others)}. Change them by hand.")
     done: list[bytes] = []
     try:
         await _restore(snapshots, span, todo, sizes, done)
+        await in_thread(lambda: put_permissions_back(root, span.chmods))
     except (MarvinError, OSError) as error:
         raise MarvinError(f"{error} {_told_parts(done, todo)}") from error
+
+
+def _why_shared(span: Span) -> str:
+    another = "Another Marvin worked in this folder at the same time"
+    others = f"{shortened(span.others, _NAMED)} changed while no command ran"
+    return " and ".join([another] * span.is_shared + [others] * bool(span.others))
 
 
 async def _restore(
     snapshots: Snapshots, span: Span, todo: Sequence[Change], sizes: Mapping[str, int], done: list[bytes]
 ) -> None:
     root = Path(span.root)
-    await in_thread(lambda: remove_created(root, [change for change in todo if change.before is None], done))
+    await in_thread(lambda: remove_created(root, todo, span.since, done))
     for piece in _pieces(todo, sizes):
         wanted = {change.before.content: sizes[change.before.content] for change in piece if change.before is not None}
         contents = await snapshots.contents(wanted)
@@ -116,10 +126,10 @@ async def _complete(snapshots: Snapshots, span: Span, claim: Claim, *, is_runnin
         raise _kept_or_never(error) from error
     if not changes:
         return
-    claim.complete(Inverse(span=span.replace(after=after, modes=snapshots.modes_of(changes))))
+    claim.complete(Inverse(span=span.replace(after=after, modes=modes_of(changes, snapshots.modes))))
     raise MarvinError(
         "No snapshot was taken when its commands ended, so some of these changes may come from elsewhere: "
-        f"{_named(changes)}. Repeat the command to undo all of them."
+        f"{_named(changes)}. Repeat the command to undo all of them. Before that, copy what you want to keep."
     )
 
 
@@ -147,7 +157,7 @@ async def _unchanged_since(snapshots: Snapshots, root: Path, changes: Sequence[C
         for change in changes:
             now: Kept | None = None
             try:
-                if not (change.after is None and links.intersection(_folders_of(change.path))):
+                if not (change.after is None and links.intersection(folders_of(change.path))):
                     now = state_of(root, change.path)
             except OSError as error:
                 blocked.append(f"{_shown(change)}: {error.strerror or error}")
@@ -194,12 +204,6 @@ async def _difference(snapshots: Snapshots, root: Path, change: Change) -> str:
         return f"{name} is not text; it has {len(now):,} bytes, and had {len(left):,}."
 
 
-def _folders_of(path: bytes) -> Iterator[bytes]:
-    """The parent folders of a file."""
-    while path := path.rpartition(b"/")[0]:
-        yield path
-
-
 def _pieces(changes: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[Sequence[Change]]:
     """The earlier files, in batches that fit into memory."""
     piece: list[Change] = []
@@ -216,11 +220,10 @@ def _pieces(changes: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[Seq
     yield piece
 
 
-def _named(changes: Sequence[Change]) -> str:
+def _named(changes: Sequence[Change], *chmods: str) -> str:
     """The changes; the created files first, because they will be removed."""
-    return shortened(
-        [f"{one.verb} {_shown(one)}" for one in sorted(changes, key=lambda one: one.verb != "created")], _NAMED
-    )
+    named = [f"{one.verb} {_shown(one)}" for one in sorted(changes, key=lambda one: one.verb != "created")]
+    return shortened([*named, *(f"changed permissions of {name}" for name in chmods)], _NAMED)
 
 
 def _shown(change: Change) -> str:

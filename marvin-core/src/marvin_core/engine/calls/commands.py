@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ...api.errors import MarvinError
+from ...api.events import CallOrigin
 from ...api.record import Record
 from ...api.tools import ToolSpec
 from ...guard.undo.failures import SnapshotFailure
 from ...guard.undo.ledger import UNFINISHED, Inverse, LedgerEntry, Span
 from ...guard.undo.snapshots import Snapshots
-from ...guard.undo.trees import Change
-from ...guard.undo.unseen import Seen
+from ...guard.undo.trees import Change, modes_of
+from ...guard.undo.unseen import Seen, changed_outside
 from ...util.text import one_line, shortened
 from ...util.threads import in_thread
 from ..parts import SessionParts
@@ -30,6 +33,7 @@ class _Open(Record):
 
     snapshots: Snapshots
     seen: Seen
+    modes: Mapping[str, int]
     span: Span
     entry: LedgerEntry
     kept: Path
@@ -46,14 +50,16 @@ class CommandSpans:
         self._recorder = recorder
         self._open: _Open | None = None
         self._commands: list[str] = []
+        self._ran: list[tuple[int, int]] = []
         self._stores: dict[Path, Snapshots] = {}
         self._failing: set[str] = set()
         self._hopeless: set[Path] = set()
+        self._began = 0
         parts.progress.settle = self.settle
 
-    async def before(self, spec: ToolSpec, values: Mapping[str, Any]) -> None:
+    async def before(self, spec: ToolSpec, values: Mapping[str, Any], origin: CallOrigin) -> None:
         """Prepare for a call that is about to run."""
-        if not spec.changes:
+        if not spec.changes or origin == "undo":
             return
         root = self._parts.workspace.root
         is_command = spec.command in spec.parameters.get("properties", ()) and "exec" in spec.access
@@ -63,11 +69,19 @@ class CommandSpans:
         if changes_files:
             if self._open is None:
                 await self._begin(root, spec.name)
+            self._began = time.time_ns()
             told = str(values.get(spec.command, "")) if is_command else f"{spec.name} {_joined(values.values())}"
             self._commands.append(one_line(told, _COMMAND))
 
+    def ended(self) -> None:
+        """A call has ended."""
+        if self._began:
+            self._ran.append((self._began, time.time_ns()))
+            self._began = 0
+
     async def _begin(self, root: Path, tool: str) -> None:
         self._commands.clear()
+        self._ran.clear()
         snapshots = self._snapshots(root)
         if root in self._hopeless:
             return
@@ -77,12 +91,14 @@ class CommandSpans:
             entry, ledger = self._recorder.entry(tool), self._recorder.ledger(root)
             kept = await in_thread(lambda: ledger.record(entry, Inverse(span=span)))
             UNFINISHED.add(kept)
+            self._recorder.made.clear()
         except (MarvinError, OSError) as error:
             self._tell(error)
             if isinstance(error, SnapshotFailure) and error.is_lasting:
                 self._hopeless.add(root)  # every command would wait for it
         else:
-            self._open = _Open(snapshots=snapshots, seen=snapshots.seen, span=span, entry=entry, kept=kept)
+            seen, modes = snapshots.seen, snapshots.modes
+            self._open = _Open(snapshots=snapshots, seen=seen, modes=modes, span=span, entry=entry, kept=kept)
 
     def _snapshots(self, root: Path) -> Snapshots:
         parts = self._parts
@@ -95,19 +111,21 @@ class CommandSpans:
         if self._open is None:
             return
         ended, self._open = self._open, None
-        commands = list(self._commands)
-        closing = asyncio.ensure_future(self._close(ended, commands))
+        closing = asyncio.ensure_future(self._close(ended, list(self._commands), list(self._ran)))
         try:
             await asyncio.shield(closing)
         except asyncio.CancelledError:
             await asyncio.wait([closing])
             raise
 
-    async def _close(self, ended: _Open, commands: list[str]) -> None:
+    async def _close(self, ended: _Open, commands: Sequence[str], ran: Sequence[tuple[int, int]]) -> None:
         snapshots, span = ended.snapshots, ended.span
         try:
             after, changes = await snapshots.settled(span.before, await snapshots.take(), span.since, ended.seen)
-            span = span.replace(after=after)
+            modes, chmods = modes_of(changes, ended.modes), snapshots.chmods
+            paths = [*(change.path for change in changes), *map(os.fsencode, chmods)]
+            others = await in_thread(lambda: changed_outside(Path(span.root), paths, span.since, ran))
+            span = span.replace(after=after, others=others, modes=modes, chmods=chmods)
             await in_thread(lambda: self._write(ended.replace(span=span), commands, changes))
         except (MarvinError, OSError) as error:
             self._tell(error)
@@ -115,13 +133,13 @@ class CommandSpans:
             UNFINISHED.discard(ended.kept)
 
     def _write(self, ended: _Open, commands: Sequence[str], changes: Sequence[Change]) -> None:
-        if changes:
+        if changes or ended.span.chmods:
             named = [f"{change.verb} {change.path.decode('utf-8', 'replace')}" for change in changes]
+            named += [f"changed permissions of {name}" for name in ended.span.chmods]
             entry = self._recorder.told(ended.entry, f"{'; '.join(commands)}: {shortened(named)}")
             ledger = self._recorder.ledger(Path(ended.span.root))
-            shared = ledger.is_shared_since(ended.kept)
-            span = ended.span.replace(is_shared=shared, modes=ended.snapshots.modes_of(changes))
-            ledger.record(entry, Inverse(span=span))
+            shared = ledger.is_shared_since(ended.kept, self._recorder.made)
+            ledger.record(entry, Inverse(span=ended.span.replace(is_shared=shared)))
         with suppress(FileNotFoundError):
             ended.kept.unlink()
 

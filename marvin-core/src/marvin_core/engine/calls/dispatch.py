@@ -274,8 +274,7 @@ class Dispatcher:
         context = CallContext(self._parts, self._session, loaded.spec, of_call)
         await context.fetch_secrets()
         undo: Call | None = None
-        if loaded.spec.changes and origin != "undo":
-            await self._spans.before(loaded.spec, values)
+        await self._spans.before(loaded.spec, values, origin)
         try:
             returned = as_result(await self._returned(loaded, values, context, timer))
             self.permission.told(pending, returned.origins)
@@ -293,6 +292,7 @@ class Dispatcher:
             raise
         finally:
             self.permission.ran(pending, timer.stood)
+            self._spans.ended()
             if origin in ("person", "typed", "trial"):  # no prompt ends afterwards
                 await self._parts.progress.settled()
         if (context.changes.any or undo is not None) and origin != "undo":

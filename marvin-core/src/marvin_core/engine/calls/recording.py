@@ -26,6 +26,8 @@ class Recorder:
         self._parts = parts
         self._failing = False
         self._ledgers: dict[Path, UndoLedger] = {}
+        self.made: set[Path] = set()
+        """The entries of this session since its last commands began."""
 
     async def keep(self, spec: ToolSpec, given: Mapping[str, Any], undo: Call | None, changes: Changes) -> None:
         """Record a call that has ended.
@@ -53,7 +55,8 @@ class Recorder:
                 return
             what = _told(spec, given, parts.kept.text) if undo is not None else _told_files(files, str(root))
             try:
-                ledger.record(self.told(entry, what), Inverse(call=undo) if undo is not None else Inverse(files=files))
+                inverse = Inverse(call=undo) if undo is not None else Inverse(files=files)
+                self.made.add(ledger.record(self.told(entry, what), inverse))
             except (OSError, ValueError) as error:
                 self._tell(f"{tool} cannot be undone, because its changes could not be recorded: {error}")
 

@@ -45,7 +45,7 @@ class Prepared:
                 write(stream)
                 stream.flush()
                 if old is not None:
-                    _take_over(descriptor, old, place)
+                    take_over(descriptor, old, place)
         except BaseException:
             self.discard()
             raise
@@ -80,7 +80,8 @@ def put(
         prepared.discard()
 
 
-def _take_over(descriptor: int, old: os.stat_result, place: Place) -> None:
+def take_over(descriptor: int, old: os.stat_result, place: Place) -> None:
+    """Give a new file the owner, the attributes and the mode of the old one, as far as this user may."""
     new = os.fstat(descriptor)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
         with suppress(PermissionError):  # only the superuser can give a file away

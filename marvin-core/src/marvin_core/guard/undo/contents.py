@@ -12,7 +12,7 @@ import stat
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from hashlib import sha1
 from pathlib import Path
 
@@ -44,6 +44,8 @@ class Folders:
         self._root = root
         self._folder: str | None = None
         self._descriptor = -1
+        self.permissions: dict[str, int] = {}
+        """Those of each opened folder, and of the folders around it."""
 
     def of(self, folder: str) -> int:
         """The descriptor of a folder. Raises OSError like `opened_folder`."""
@@ -51,6 +53,9 @@ class Folders:
             self.close()
             with opened_folder(self._root, folder) as opened:
                 self._folder, self._descriptor = folder, os.dup(opened)
+            while folder and folder not in self.permissions:
+                self.permissions[folder] = stat.S_IMODE(os.lstat(self._root / folder).st_mode)
+                folder = folder.rpartition("/")[0]
         return self._descriptor
 
     def close(self) -> None:
@@ -60,24 +65,15 @@ class Folders:
             self._folder = None
 
 
-@contextmanager
-def _folders(root: Path) -> Iterator[Folders]:
-    folders = Folders(root)
-    try:
-        yield folders
-    finally:
-        folders.close()
-
-
 def read_files(
-    root: Path, names: Iterable[bytes], largest: int, passed: set[bytes]
+    folders: Folders, names: Iterable[bytes], largest: int, passed: set[bytes]
 ) -> Iterator[tuple[bytes, Read | None]]:
     """Each of the files in order; None for one that is missing, behind a link, too large, unreadable, or not a file.
 
     Args:
         passed: the files that are there, but too large or unreadable, are added to it.
     """
-    with _folders(root) as folders:
+    with closing(folders):
         for path in names:
             found: Read | None = None
             try:

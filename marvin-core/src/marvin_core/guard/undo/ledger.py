@@ -13,7 +13,7 @@ import threading
 import time
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -30,6 +30,8 @@ from ..processes.table import start_of
 from .changes import FileState
 
 _ENDING, _TAKING = ".json", ".taking-"
+_DIGITS = 20
+"""The length of the time in the name of a file."""
 _HEAD = 100_000
 """The maximum size in bytes of the first line of a file."""
 _DAY = 86_400
@@ -52,6 +54,8 @@ class LedgerEntry(Record):
     """A call that can be undone."""
 
     path: Path
+    folder: str = ""
+    """The folder in which the call was made."""
     time: float
     """The time of the call, in seconds since the epoch."""
     session: str
@@ -65,7 +69,8 @@ class LedgerEntry(Record):
     @property
     def is_open(self) -> bool:
         """Whether it is unfinished: its process still works on it."""
-        return not self.what and is_live(self.process)
+        is_own = self.process == this_process()
+        return not self.what and (self.path in UNFINISHED if is_own else is_live(self.process))
 
     @property
     def is_of_another(self) -> bool:
@@ -82,8 +87,12 @@ class Span(Record):
     """Empty until they have finished."""
     is_shared: bool = False
     """Whether another Marvin worked in the folder at the same time. Then some of the changes may come from there."""
+    others: Sequence[str] = ()
+    """Files that were changed while none of the commands ran."""
     modes: Mapping[str, int] = MappingProxyType({})
-    """The permissions of files that they removed, if those were unusual."""
+    """The earlier permissions of files that they changed or removed, and of their folders, if those were unusual."""
+    chmods: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    """The files of which they changed only the permissions, with those before and after."""
     since: int = 0
     """When the snapshot before was begun, in nanoseconds since the epoch; 0 if that is unknown."""
     top: str = ""
@@ -126,9 +135,11 @@ class UndoLedger:
         Raises:
             OSError: if it cannot be written.
         """
-        head = entry.replace(path=None).as_dict() | {"folder": self._root, "version": 1}
+        head = entry.replace(path=None, folder=self._root).as_dict() | {"version": 1}
         data = b"\n".join(json.dumps(part).encode() for part in (head, _packed(inverse))) + b"\n"
-        path = self._folder / f"{time.time_ns():020}-{os.urandom(4).hex()}{_ENDING}"
+        newest = max(self._names(self._folder), default="")[:_DIGITS]  # later than now if the clock was set back
+        stamp = max(time.time_ns(), int(newest) + 1 if newest.isdecimal() else 0)
+        path = self._folder / f"{stamp:0{_DIGITS}}-{os.urandom(4).hex()}{_ENDING}"
         make_private_folder(self._folder)
         replace_file(path, data)
         self._sweep(len(data))
@@ -136,8 +147,11 @@ class UndoLedger:
 
     def entries(self) -> Iterator[LedgerEntry]:
         """The calls that can be undone, newest first."""
-        for name in sorted(self._names(), reverse=True):
-            entry = _entry(self._folder / name)
+        yield from self._entries(self._folder)
+
+    def _entries(self, folder: Path) -> Iterator[LedgerEntry]:
+        for name in sorted(self._names(folder), reverse=True):
+            entry = _entry(folder / name)
             if entry is not None:
                 yield entry
 
@@ -153,18 +167,30 @@ class UndoLedger:
                 with suppress(OSError, ValueError, IndexError):
                     yield entry, Claim(entry.path, entry.path).inverse()
 
-    def is_shared_since(self, own: Path) -> bool:
-        """Whether another Marvin worked in the folder after an entry was made, or is working there now."""
-        for entry in self.entries():
-            if entry.process != this_process() and (entry.path.name > own.name or entry.is_open):
-                return True
+    def is_shared_since(self, own: Path, made: Set[Path]) -> bool:
+        """Whether another session worked in the folder after an entry was made, or is working there now.
+
+        The folder is shared with those of folders in it, and around it.
+
+        Args:
+            made: further entries of this session.
+        """
+        this = Path(self._root)
+        for ledger in self._base.iterdir():
+            for entry in self._entries(ledger):
+                other = Path(entry.folder)
+                if not (other.is_relative_to(this) or this.is_relative_to(other)):
+                    break
+                is_later = entry.path.name > own.name or entry.is_open
+                if is_later and entry.path != own and entry.path not in made:
+                    return True
         return False
 
-    def _names(self) -> list[str]:
+    def _names(self, folder: Path) -> list[str]:
         """The files of calls; a file that a Marvin had claimed when it ended is available again."""
         try:
-            found = os.listdir(self._folder)
-        except FileNotFoundError:
+            found = os.listdir(folder)
+        except (FileNotFoundError, NotADirectoryError):
             return []
         names = []
         for name in found:
@@ -173,7 +199,7 @@ class UndoLedger:
                 names.append(name)
             elif not is_live(_process(by)):
                 with suppress(OSError):
-                    os.rename(self._folder / name, self._folder / base)
+                    os.rename(folder / name, folder / base)
                     names.append(base)
         return [name for name in names if name.endswith(_ENDING)]
 
@@ -242,7 +268,7 @@ def sweep(base: Path, limits: Limits, now: float) -> None:
     for name, path, status in sorted(found, reverse=True):
         total += max(status.st_size, _BLOCK)
         # Any other name belongs to an entry that is being written, or whose writer was killed.
-        made = int(name[:20]) / 1e9 if name[:20].isdecimal() else status.st_mtime
+        made = int(name[:_DIGITS]) / 1e9 if name[:_DIGITS].isdecimal() else status.st_mtime
         if total > limits.undo_bytes or made < now - limits.undo_days * _DAY:
             with suppress(OSError):
                 os.unlink(path)
@@ -259,7 +285,7 @@ def _entry(path: Path) -> LedgerEntry | None:
         with path.open("rb") as stream:
             head: Any = parse_json(stream.readline(_HEAD))
         pid, started = head["process"]
-        texts = {name: str(head[name]) for name in ("session", "tool", "what")}
+        texts = {name: str(head[name]) for name in ("folder", "session", "tool", "what")}
         return LedgerEntry(path=path, time=float(head["time"]), process=(int(pid), int(started)), **texts)
     except (OSError, ValueError, TypeError, KeyError):
         return None
@@ -269,7 +295,9 @@ def _packed(inverse: Inverse) -> dict[str, Any]:
     if inverse.call is not None:
         return {"call": inverse.call.as_dict()}
     if inverse.span is not None:
-        return {"span": inverse.span.as_dict() | {"modes": dict(inverse.span.modes)}}
+        span = inverse.span
+        parts = {"modes": dict(span.modes), "chmods": dict(span.chmods), "others": [*span.others]}
+        return {"span": span.as_dict() | parts}
     return {"files": [_packed_file(state) for state in inverse.files]}
 
 
@@ -302,7 +330,10 @@ def _unpacked_span(data: Mapping[str, Any]) -> Span:
     modes = {str(name): int(mode) for name, mode in data["modes"].items()}
     names = {name: str(data[name]) for name in ("root", "before", "after")}
     since, top = int(data.get("since", 0)), str(data.get("top", ""))
-    return Span(**names, is_shared=bool(data["is_shared"]), modes=modes, since=since, top=top)
+    others = [str(name) for name in data["others"]]
+    chmods = {str(name): (int(before), int(after)) for name, (before, after) in data["chmods"].items()}
+    is_shared = bool(data["is_shared"])
+    return Span(**names, is_shared=is_shared, others=others, modes=modes, chmods=chmods, since=since, top=top)
 
 
 def _unpacked_bytes(text: str | None) -> bytes | None:

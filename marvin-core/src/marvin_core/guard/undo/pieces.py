@@ -10,7 +10,7 @@ from .contents import Read, name_of
 
 _PIECE_FILES, _PIECE_BYTES = 5_000, 64_000_000
 """The size of one batch to write; finished batches stay written after a time-out."""
-_USUAL = (0o644, 0o755, 0o664, 0o775)
+USUAL = (0o644, 0o755, 0o664, 0o775)
 
 
 class Piece(Record):
@@ -35,13 +35,17 @@ class Piece(Record):
 
 
 def next_piece(
-    files: Iterator[tuple[bytes, Read | None]], known: Mapping[bytes, Sequence[bytes]], modes: dict[str, int]
+    files: Iterator[tuple[bytes, Read | None]],
+    known: Mapping[bytes, Sequence[bytes]],
+    modes: dict[str, int],
+    chmods: dict[str, tuple[int, int]],
 ) -> Piece:
     """The next batch of files.
 
     Args:
         known: their index entries, in git's diff format.
         modes: the unusual permissions of files by name; those of these files are added.
+        chmods: files of which only the permissions changed, with those before and now, are added to it.
     """
     kept: dict[bytes, tuple[int, str] | None] = {}
     read: list[Read] = []
@@ -51,10 +55,13 @@ def next_piece(
             if path in known:
                 kept[path] = None
         else:
-            name = name_of(found.content)
-            _note_mode(modes, found)
+            name, now = name_of(found.content), USUAL[0] if found.is_link else found.permissions
+            earlier = modes.get(os.fsdecode(path), USUAL[now & 0o100 != 0] if now not in USUAL else now)
+            note_modes(modes, {os.fsdecode(path): now})
             before = known.get(path)
             if before is not None and (before[0], before[2]) == (b":%o" % found.mode, name.encode()):
+                if earlier != now:
+                    chmods[os.fsdecode(path)] = (earlier, now)
                 stale += 1
                 continue
             kept[path] = (found.mode, name)
@@ -65,9 +72,10 @@ def next_piece(
     return Piece(files=kept, read=read, size=size, stale=stale, has_more=False)
 
 
-def _note_mode(modes: dict[str, int], file: Read) -> None:
-    name = os.fsdecode(file.path)
-    if file.is_link or file.permissions in _USUAL:
-        modes.pop(name, None)
-    else:
-        modes[name] = file.permissions
+def note_modes(modes: dict[str, int], permissions: Mapping[str, int]) -> None:
+    """Add permissions to the unusual ones, or remove those that became usual."""
+    for name, mode in permissions.items():
+        if mode in USUAL:
+            modes.pop(name, None)
+        else:
+            modes[name] = mode

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from ..files.path_checks import PROTECTED
+from ..files.writing import TEMPORARY
+
+_NEVER = (*(f"/{name}" for name in PROTECTED[1:]), "/.marvin/memories", "/.marvin/undo")
+_SPECIAL = re.compile(rb"([*?\[\]\\ ])")
 _MOST = 20_000
 """The maximum number of objects and packs that get hard links."""
 _SMALL = 10_000
@@ -26,6 +32,20 @@ def exclude_file_of(top: Path) -> Path | None:
     git = _git_folder(top)
     found = git / "info" / "exclude" if git is not None else None
     return found if found is not None and found.is_file() and not found.is_symlink() else None
+
+
+def exclude_options(top: Path, prefix: bytes, without: Sequence[str]) -> list[str]:
+    """Options that exclude Marvin's own files, and those that the repository ignores in this clone only.
+
+    Args:
+        prefix: the path of the working directory in the repository, with a slash at its end.
+        without: further places of Marvin's own in the working directory.
+    """
+    below = b"/" + _SPECIAL.sub(rb"\\\1", prefix[:-1]) if prefix else b""
+    places = [*map(os.fsencode, _NEVER), *(_SPECIAL.sub(rb"\\\1", os.fsencode(name)) for name in without)]
+    options = [f"--exclude={os.fsdecode(below + place)}" for place in places]
+    own = exclude_file_of(top)
+    return [*options, f"--exclude={TEMPORARY}", *([f"--exclude-from={own}"] if own is not None else [])]
 
 
 def share_objects(top: Path, objects: Path) -> bool:

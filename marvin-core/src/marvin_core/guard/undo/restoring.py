@@ -11,15 +11,24 @@ from hashlib import sha1
 from pathlib import Path
 
 from ...api.errors import MarvinError
+from ..files.folder_descriptors import Folder, Place
 from ..files.no_links import READ, opened_folder
-from ..files.writing import temporary_name
+from ..files.writing import take_over, temporary_name
+from .births import born_at
 from .contents import name_of
+from .pieces import USUAL
 from .trees import Change, Kept
 
 _BLOCK = 1_000_000
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 FOLDER = 0o040000
 """The mode that represents a folder in the place of a file."""
+
+
+def check_no_link(root: Path) -> None:
+    """Raise `MarvinError` if a working directory was replaced by a link: files elsewhere would be changed or read."""
+    if os.path.realpath(root) != str(root):
+        raise MarvinError(f"{root} was replaced by a link. Put the folder back, then try again.")
 
 
 def state_of(root: Path, path: bytes) -> Kept | None:
@@ -82,33 +91,46 @@ def blocked_by(root: Path, change: Change, removed: Collection[bytes]) -> Iterat
         except OSError:
             return
         if length == len(parts) and stat.S_ISDIR(status.st_mode):
-            for folder, _, names in os.walk(root / path):
+            for folder, folders, names in os.walk(root / path):
+                names += [name for name in folders if os.path.islink(os.path.join(folder, name))]
                 below = (os.fsencode(os.path.relpath(os.path.join(folder, name), root)) for name in names)
                 yield from (f"{os.fsdecode(name)} is there" for name in below if name not in removed)
         elif length < len(parts) and not stat.S_ISDIR(status.st_mode) and os.fsencode(path) not in removed:
             yield f"{path} is no longer a folder"
 
 
-def remove_created(root: Path, changes: Sequence[Change], done: list[bytes]) -> None:
-    """Remove the files that did not exist before, and folders that become empty.
+def remove_created(root: Path, changes: Sequence[Change], since: int, done: list[bytes]) -> None:
+    """Remove the files that did not exist before, and new folders that become empty.
 
     Args:
+        since: folders that were created before this time, in nanoseconds since the epoch, stay.
         done: each file is added to it when it is removed.
     """
     folders: set[str] = set()
     for change in changes:
-        folder, _, name = os.fsdecode(change.path).rpartition("/")
-        _check_unchanged(root, change)
-        with suppress(FileNotFoundError), opened_folder(root, folder) as descriptor:
-            os.unlink(name, dir_fd=descriptor)
-        done.append(change.path)
-        while folder:
-            folders.add(folder)
-            folder = folder.rpartition("/")[0]
+        if change.before is None:
+            folder, _, name = os.fsdecode(change.path).rpartition("/")
+            _check_unchanged(root, change)
+            with suppress(FileNotFoundError), opened_folder(root, folder) as descriptor:
+                os.unlink(name, dir_fd=descriptor)
+            done.append(change.path)
+            folders.update(_above(folder))
+    for change in changes:
+        if change.before is not None:  # its folder keeps its permissions
+            folders.difference_update(_above(os.fsdecode(change.path).rpartition("/")[0]))
     for folder in sorted(folders, key=len, reverse=True):
         parent, _, name = folder.rpartition("/")
-        with suppress(OSError), opened_folder(root, parent) as descriptor:
-            os.rmdir(name, dir_fd=descriptor)
+        born = born_at(os.fsencode(root / folder))
+        if born is None or born >= since:
+            with suppress(OSError), opened_folder(root, parent) as descriptor:
+                os.rmdir(name, dir_fd=descriptor)
+
+
+def _above(folder: str) -> Iterator[str]:
+    """A folder and those around it, below the root."""
+    while folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
 
 
 def put_files_back(
@@ -122,7 +144,7 @@ def put_files_back(
 
     Args:
         contents: the contents of all files, by name.
-        modes: unusual permissions, by path.
+        modes: unusual permissions of files and folders, by path.
         done: each file is added to it when it is restored.
 
     Raises:
@@ -132,10 +154,11 @@ def put_files_back(
         if change.before is not None:
             try:
                 _check_unchanged(root, change)
-                _put(root, change, contents[change.before.content], modes.get(os.fsdecode(change.path)))
+                _put(root, change, contents[change.before.content], modes)
             except OSError as error:
                 name = os.fsdecode(change.path)
-                raise MarvinError(f"{name} cannot be written: {error.strerror}. Free space, then try again.") from error
+                to_do = "Free space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Change that"
+                raise MarvinError(f"{name} cannot be written: {error.strerror}. {to_do}, then try again.") from error
             done.append(change.path)
 
 
@@ -146,24 +169,42 @@ def _check_unchanged(root: Path, change: Change) -> None:
         raise MarvinError(f"{os.fsdecode(change.path)} was changed at the same moment, so it stays as it is.")
 
 
-def _put(root: Path, change: Change, content: bytes, mode: int | None) -> None:
-    before = change.before
+def permissions_now(root: Path, path: str) -> int | None:
+    """The permissions of a file; None if there is no file."""
+    folder, _, name = path.rpartition("/")
+    with suppress(OSError), opened_folder(root, folder) as descriptor:
+        status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+        return stat.S_IMODE(status.st_mode) if stat.S_ISREG(status.st_mode) else None
+    return None
+
+
+def put_permissions_back(root: Path, chmods: Mapping[str, tuple[int, int]]) -> None:
+    """Restore the earlier permissions of files. Raises OSError."""
+    for path, (before, after) in chmods.items():
+        if permissions_now(root, path) == after:
+            folder, _, name = path.rpartition("/")
+            with opened_folder(root, folder) as descriptor:
+                opened = os.open(name, READ, dir_fd=descriptor)
+                try:
+                    os.fchmod(opened, before)
+                finally:
+                    os.close(opened)
+
+
+def _put(root: Path, change: Change, content: bytes, modes: Mapping[str, int]) -> None:
+    before, path = change.before, os.fsdecode(change.path)
     assert before is not None
-    folder, _, name = os.fsdecode(change.path).rpartition("/")
-    _make_folders(root, folder)
+    folder, _, name = path.rpartition("/")
+    _make_folders(root, folder, modes)
     temporary = temporary_name()
     with opened_folder(root, folder) as descriptor:
         try:
             if before.is_link:
                 os.symlink(os.fsdecode(content), temporary, dir_fd=descriptor)
             else:
-                known = mode if mode is not None else _permissions(name, descriptor, before)
-                usual = 0o777 if before.mode == 0o100755 else 0o666
-                opened = os.open(temporary, _NEW, usual if known is None else 0o600, dir_fd=descriptor)
-                with os.fdopen(opened, "wb") as stream:
-                    stream.write(content)
-                    if known is not None:
-                        os.fchmod(stream.fileno(), known)
+                _write(temporary, Place(Folder(descriptor, ()), name), before, content, modes.get(path))
+            with suppress(NotADirectoryError, FileNotFoundError):
+                _remove_empty(name, descriptor)
             os.rename(temporary, name, src_dir_fd=descriptor, dst_dir_fd=descriptor)
         except BaseException:
             with suppress(OSError):
@@ -171,18 +212,40 @@ def _put(root: Path, change: Change, content: bytes, mode: int | None) -> None:
             raise
 
 
-def _permissions(name: str, folder: int, before: Kept) -> int | None:
-    """The current permissions of the file, if its executable bit is unchanged; else None."""
-    with suppress(FileNotFoundError):
-        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        if stat.S_ISREG(status.st_mode) and bool(status.st_mode & 0o100) == (before.mode == 0o100755):
-            return stat.S_IMODE(status.st_mode)
-    return None
+def _write(temporary: str, place: Place, before: Kept, content: bytes, mode: int | None) -> None:
+    """Write a temporary file with the owner, and the attributes, of the file in its place."""
+    old = place.status() if place.exists() else None
+    old = old if old is not None and stat.S_ISREG(old.st_mode) else None
+    if mode is None and old is not None and stat.S_IMODE(old.st_mode) in USUAL:
+        mode = stat.S_IMODE(old.st_mode) if bool(old.st_mode & 0o100) == (before.mode == 0o100755) else None
+    usual = 0o777 if before.mode == 0o100755 else 0o666
+    opened = os.open(temporary, _NEW, usual if mode is None else 0o600, dir_fd=place.folder)
+    with os.fdopen(opened, "wb") as stream:
+        stream.write(content)
+        made = stat.S_IMODE(os.fstat(opened).st_mode)
+        if old is not None:
+            take_over(opened, old, place)
+        os.fchmod(opened, made if mode is None else mode)
 
 
-def _make_folders(root: Path, folder: str) -> None:
-    made = ""
-    for part in filter(None, folder.split("/")):
-        with suppress(FileExistsError), opened_folder(root, made) as descriptor:
-            os.mkdir(part, dir_fd=descriptor)
-        made = f"{made}/{part}" if made else part
+def _remove_empty(name: str, folder: int) -> None:
+    """Remove an empty folder in the place of a file, and those in it. Raises OSError if there is a file in it."""
+    for _, folders, _, descriptor in os.fwalk(name, topdown=False, onerror=_raise, dir_fd=folder):
+        for inner in folders:
+            os.rmdir(inner, dir_fd=descriptor)
+    os.rmdir(name, dir_fd=folder)
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _make_folders(root: Path, folder: str, modes: Mapping[str, int]) -> None:
+    for made in reversed([*_above(folder)]):
+        parent, _, name = made.rpartition("/")
+        mode = modes.get(made)
+        with suppress(FileExistsError), opened_folder(root, parent) as descriptor:
+            os.mkdir(name, 0o777 if mode is None else 0o700, dir_fd=descriptor)
+            if mode is not None:
+                with opened_folder(root, made) as new:
+                    os.fchmod(new, mode)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -23,15 +22,14 @@ from ...api.limits import Limits
 from ...api.timeouts import Timeouts
 from ...util.git_calls import GIT_ALONE, git_command
 from ...util.threads import in_thread
-from ..files.path_checks import PROTECTED
-from ..files.writing import TEMPORARY
-from .contents import contents_in, index_lines, name_lines, pack_of, read_files
+from .contents import Folders, contents_in, index_lines, name_lines, pack_of, read_files
 from .failures import SnapshotFailure, failure_of
-from .pieces import Piece, next_piece
-from .repositories import exclude_file_of, top_of
+from .pieces import Piece, next_piece, note_modes
+from .repositories import exclude_file_of, exclude_options, top_of
+from .restoring import check_no_link
 from .stores import lost_power, make_store, merge_modes, read_modes, renew_store, shares_objects, used
 from .trees import Change, change_of
-from .unseen import Seen, follow_other_rules, left_out, older_than, rules_alone
+from .unseen import Seen, follow_other_rules, left_out, moved_in, older_than, rules_alone
 
 if TYPE_CHECKING:
     from ..processes.runner import ProcessRunner
@@ -48,9 +46,9 @@ _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_OPTIONAL_LOCKS": "1",
+    **{f"GIT_{kind}_PATHSPECS": "0" for kind in ("LITERAL", "GLOB", "NOGLOB", "ICASE")},
     "LC_ALL": "C",
 }
-_NEVER = (*(f"/{name}" for name in PROTECTED[1:]), "/.marvin/memories", "/.marvin/undo")
 _NAMES = 40_000_000
 """The maximum size in bytes of all file names in a snapshot."""
 _NESTED = 64
@@ -61,7 +59,6 @@ _STALE = 50
 """The number of files that are re-read each time before the index is updated with their times."""
 _PACKED = 100
 """The number of files from which one pack is made; fewer are written as single objects."""
-_SPECIAL = re.compile(rb"([*?\[\]\\ ])")
 
 
 class Snapshots:
@@ -83,14 +80,19 @@ class Snapshots:
         self._base = base
         self._root = root
         self.top = top_of(root)
-        """The folder of the repository around it, to which the paths in the trees are relative."""
+        """The folder of the repository around it, to which the paths in the trees are relative; the folder itself if
+        that repository ignores it."""
+        self._is_top_kept = False
         self._processes = processes
         self._limits = limits
         self._timeouts = timeouts
+        self.chmods: Mapping[str, tuple[int, int]] = {}
+        """The files of which only the permissions changed since the snapshot before, with those before and now."""
         self._is_ready = False
         self._shares = False
         self._excludes: list[str] = []
-        self._modes: Mapping[str, int] = {}
+        self.modes: Mapping[str, int] = {}
+        """The unusual permissions of files and folders by name, as far as they were read."""
         self._last: tuple[int, str] | None = None
         """The time of the index of the newest snapshot, and its tree."""
 
@@ -99,9 +101,11 @@ class Snapshots:
 
         Raises:
             SnapshotFailure: it contains too much, or git fails or is missing.
+            MarvinError: the folder was replaced by a link.
         """
         if self._processes.which("git") is None:
             raise SnapshotFailure("git, which stores the files, is not installed", is_lasting=True)
+        check_no_link(self._root)
         deadline, self.begun = time.monotonic() + self._timeouts.snapshot, time.time_ns()
         try:
             await self._prepared()
@@ -115,6 +119,10 @@ class Snapshots:
             return await self._taken(deadline)
         except OSError as error:
             raise SnapshotFailure(f"{self.store}: {error.strerror}") from error
+
+    def keep_top(self, top: Path) -> None:
+        """Have the paths in the trees relative to the folder to which they were relative in other snapshots."""
+        self.top, self._is_top_kept = top, True
 
     async def _repair(self) -> None:
         await in_thread(lambda: renew_store(self._base, self.store, self._limits, self.top))
@@ -161,17 +169,28 @@ class Snapshots:
         )
         named = found.output.strip(b"\n") if found.exit_code == 0 else b""
         self._excludes = ["-c", f"core.excludesFile={os.fsdecode(named)}"] if named else []
+        if self._root != self.top and not self._is_top_kept and await self._is_ignored():
+            self.top = self._root
         self._is_ready = True
 
+    async def _is_ignored(self) -> bool:
+        """Whether the repository around the folder ignores it as a whole, so that no file of it would be stored."""
+        exclude = exclude_file_of(self.top)
+        rules = [[], ["-c", f"core.excludesFile={exclude}"]] if exclude is not None else [[]]  # they replace the user's
+        words = ["check-ignore", "--no-index", str(self._root)]
+        return any([await self._git("check-ignore", *own, *words, others=(1,)) for own in rules])
+
     async def _taken_in(self, index: Path, deadline: float) -> str:
-        self._modes = await in_thread(lambda: read_modes(self.store))  # another Marvin may have added some
+        self.modes = await in_thread(lambda: read_modes(self.store))  # another Marvin may have added some
         env, limit = {"GIT_INDEX_FILE": str(index)}, self._timeouts.snapshot
         known, (new, seen) = await asyncio.gather(self._differing(env, limit), self._others(index, limit))
-        passed: set[bytes] = set()
-        files = read_files(self._root, [*known, *new], self._limits.undo_file, passed)
-        modes, begun, total, stale = dict(self._modes), False, 0, 0
+        passed, chmods = set[bytes](), dict[str, tuple[int, int]]()
+        folders = Folders(self._root)
+        files = read_files(folders, [*known, *new], self._limits.undo_file, passed)
+        modes, begun, total, stale = dict(self.modes), False, 0, 0
         while True:
-            piece = await in_thread(lambda: next_piece(files, known, modes))
+            piece = await in_thread(lambda: next_piece(files, known, modes, chmods))
+            note_modes(modes, folders.permissions)
             stale += piece.stale
             if piece.files:
                 if begun and time.monotonic() > deadline:
@@ -188,7 +207,7 @@ class Snapshots:
                 begun = True
             if not piece.has_more:
                 break
-        self.seen = seen.replace(passed=frozenset(passed))
+        self.seen, self.chmods = seen.replace(passed=frozenset(passed)), chmods
         if stale + (len(new) if begun else 0) > _STALE:  # stale entries are read each time
             await self._git("update-index", "update-index", "-q", "--refresh", env=env, others=range(1, 256))
         await self._keep(modes)
@@ -201,7 +220,7 @@ class Snapshots:
         return tree
 
     async def _keep(self, modes: Mapping[str, int]) -> None:
-        old, self._modes = self._modes, modes
+        old, self.modes = self.modes, modes
         await in_thread(lambda: merge_modes(self.store, old, modes))
 
     async def _differing(self, env: Mapping[str, str], limit: float) -> dict[bytes, list[bytes]]:
@@ -209,11 +228,6 @@ class Snapshots:
         words = ("diff-files", "--raw", "--abbrev=40", "--relative", "-z")
         fields = (await self._git("diff-files", *words, env=env, limit=limit)).split(b"\0")
         return {path: head.split(b" ") for head, path in zip(fields[::2], fields[1::2], strict=False) if path}
-
-    def modes_of(self, changes: Sequence[Change]) -> dict[str, int]:
-        """The permissions of removed files, if they were unusual."""
-        gone = [os.fsdecode(change.path) for change in changes if change.after is None]
-        return {name: self._modes[name] for name in gone if name in self._modes}
 
     async def _others(self, index: Path, limit: float) -> tuple[list[bytes], Seen]:
         """The files that are not in the index, including those of nested repositories; and what is not listed."""
@@ -225,7 +239,8 @@ class Snapshots:
             own = {"GIT_WORK_TREE": str(where)} if folder else {}
             # For a nested repository, the outer index says which files are known, so its own is not used here.
             env = {"GIT_INDEX_FILE": f"{index}.none" if folder else str(index), **own}
-            options = ["--others", "--exclude-standard", *self._left_out(folder), "-z"]
+            rules = [] if folder else exclude_options(self.top, self._prefix, self.without)
+            options = ["--others", "--exclude-standard", *rules, "-z"]
             said = await self._git("ls-files", "ls-files", *options, env=env, limit=limit, cwd=where)
             for name in said.split(b"\0"):
                 if name.endswith(b"/"):
@@ -233,20 +248,8 @@ class Snapshots:
                 elif name:
                     found.append(folder + name)
         exclude = exclude_file_of(self.top)
-        rules = await in_thread(exclude.read_bytes) if exclude is not None else b""
-        return found, Seen(nested=frozenset(nested), unlisted=tuple(folders), rules=rules)
-
-    def _left_out(self, folder: bytes) -> list[str]:
-        """Options that exclude Marvin's own files, and those that the repository ignores in this clone only."""
-        if folder:
-            return []
-        below = b"/" + _SPECIAL.sub(rb"\\\1", self._prefix[:-1]) if self._prefix else b""
-        own_places = [_SPECIAL.sub(rb"\\\1", os.fsencode(name)) for name in self.without]
-        places = [*map(os.fsencode, _NEVER), *own_places]
-        options = [f"--exclude={os.fsdecode(below + place)}" for place in places]
-        own = exclude_file_of(self.top)
-        options.append(f"--exclude={TEMPORARY}")
-        return [*options, f"--exclude-from={own}"] if own is not None else options
+        patterns = await in_thread(exclude.read_bytes) if exclude is not None else b""
+        return found, Seen(nested=frozenset(nested), unlisted=tuple(folders), rules=patterns)
 
     async def _write(self, piece: Piece, env: Mapping[str, str]) -> None:
         """Store new contents, and add them to the index."""
@@ -281,9 +284,11 @@ class Snapshots:
             seen: what the snapshot before them left out, if that is known.
         """
         changes = await self.changes(before, after)
+        since = since if since <= time.time_ns() else 0  # the clock was set back
         seen = seen or Seen(nested=self.seen.nested, rules=self.seen.rules)
         left = left_out(changes, seen, self.seen)
-        left |= await in_thread(lambda: older_than(self._root, changes, since))
+        for unseen in (older_than, moved_in):
+            left |= await in_thread(lambda unseen=unseen: unseen(self._root, changes, since))  # type: ignore[misc]
         created = [change.path for change in changes if change.before is None and change.path not in left]
         if created and follow_other_rules(changes, seen, self.seen):
             left |= await self._ignored(before, created, seen.rules)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping, Sequence
+
 from ...api.record import Record
 
 
@@ -28,6 +31,19 @@ class Change(Record):
     def verb(self) -> str:
         """The kind of the change."""
         return "created" if self.before is None else "removed" if self.after is None else "changed"
+
+
+def folders_of(path: bytes) -> Iterator[bytes]:
+    """The folders around a file."""
+    while path := path.rpartition(b"/")[0]:
+        yield path
+
+
+def modes_of(changes: Sequence[Change], modes: Mapping[str, int]) -> dict[str, int]:
+    """Those permissions that belong to changed or removed files, and to the folders around them."""
+    paths = [change.path for change in changes if change.before is not None]
+    names = {os.fsdecode(name) for path in paths for name in (path, *folders_of(path))} if modes else ()
+    return {name: modes[name] for name in names if name in modes}
 
 
 def change_of(head: bytes, path: bytes) -> Change:

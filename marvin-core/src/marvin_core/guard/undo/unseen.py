@@ -10,18 +10,21 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ...api.record import Record
+from .births import born_at
 
 if TYPE_CHECKING:
     from .trees import Change
 
 _RULES = b".gitignore"
 _COARSE = 2_000_000_000
+_SLACK = 100_000_000
+"""The greatest difference between the times of files and of the clock, in nanoseconds."""
 
 
 class Seen(Record):
@@ -56,6 +59,43 @@ def follow_other_rules(changes: Sequence[Change], before: Seen, after: Seen) -> 
     return not is_same or any(_name(change.path) == _RULES for change in changes)
 
 
+def moved_in(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
+    """The files that look created, but were moved from a place that no snapshot shows, so they are the only copies.
+
+    They were created before the snapshot before, and no file with their content or their name is gone.
+
+    Args:
+        since: the time of the snapshot in nanoseconds since the epoch; 0 if it is unknown.
+    """
+    names = Counter(_name(one.path) for one in changes if one.after is None)
+    contents = Counter(
+        one.before.content
+        for one in changes
+        if one.before is not None and (one.after is None or one.after.content != one.before.content)
+    )
+    there = {one: status for one in changes if since and (status := _status_from_before(root, one, since)) is not None}
+    links = Counter((status.st_dev, status.st_ino) for status in there.values())
+    found = set()
+    for one, status in there.items():
+        name, content = _name(one.path), one.after.content if one.after is not None else ""
+        has_other_name = status.st_nlink > links[status.st_dev, status.st_ino]
+        if contents[content] <= 0 and names[name] <= 0 and not has_other_name:
+            found.add(one.path)
+        contents[content] -= 1
+        names[name] -= 1
+    return found
+
+
+def _status_from_before(root: Path, change: Change, since: int) -> os.stat_result | None:
+    """The status of a file that looks created, but was created before a time."""
+    path = os.path.join(os.fsencode(root), change.path)
+    born = born_at(path) if change.before is None else None
+    if born is not None and _fine(born) < since:
+        with suppress(OSError):
+            return os.lstat(path)
+    return None
+
+
 def older_than(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
     """The files that look created, but whose last change is older than the snapshot before, which did not see them.
 
@@ -81,6 +121,23 @@ def older_than(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
     }
 
 
+def changed_outside(root: Path, paths: Sequence[bytes], since: int, ran: Sequence[tuple[int, int]]) -> list[str]:
+    """Those of the files whose last change was while no command ran; one that was moved with its folder changed before.
+
+    Args:
+        since: the time of the snapshot before, in nanoseconds since the epoch.
+        ran: when commands began and ended, in nanoseconds since the epoch.
+    """
+    found = []
+    for path in paths:
+        with suppress(OSError):  # a missing file has no time
+            changed = os.lstat(os.path.join(os.fsencode(root), path)).st_ctime_ns
+            slack = _SLACK if changed % 1_000_000_000 else _COARSE
+            if changed >= since and not any(begin - slack <= changed <= end + slack for begin, end in ran):
+                found.append(path.decode("utf-8", "backslashreplace"))
+    return found
+
+
 def _is_in_new_folder(root: Path, path: bytes, since: int) -> bool:
     """Whether one of the folders around a file was changed since then, as moving it does."""
     while path := _folder(path):
@@ -94,12 +151,17 @@ def _is_folder(place: bytes) -> bool:
 
 
 def _changed_at(root: Path, path: bytes) -> int:
-    """The time when a file's content, name or permissions were last changed; some file systems have coarse times."""
+    """The time when a file's content, name or permissions were last changed."""
     try:
         changed = os.lstat(os.path.join(os.fsencode(root), path)).st_ctime_ns
     except OSError:
         return sys.maxsize
-    return changed if changed % 1_000_000_000 else changed + _COARSE
+    return _fine(changed)
+
+
+def _fine(time: int) -> int:
+    """A time of a file, or one that is certainly later: some file systems have coarse times."""
+    return time if time % 1_000_000_000 else time + _COARSE
 
 
 def _folder(path: bytes) -> bytes:

@@ -1,0 +1,269 @@
+"""Undo where somebody else works in the folder, too: the user, another Marvin, or another session of this one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marvin_core import Hook
+from marvin_core.api.tools import ToolSpec
+from marvin_core.testing import ToolRunner
+from marvin_core.tools.schema import describe
+from tests.core.engine.test_undo_commands import started
+from tests.support import command_tools, undo_tools
+from tests.support.chat import Chat, chatting
+from tests.support.command_tools import runs_a_command, shell
+from tests.support.engine import calls, make, says
+from tests.support.undo_tools import put
+from tests.support.undoing import Commands
+
+SPECS = (
+    *(describe(tool, source="tests", module=undo_tools.__name__) for tool in undo_tools.ALL),
+    *(describe(tool, source="tests", module=command_tools.__name__) for tool in command_tools.ALL),
+)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Commands]:
+    made = Commands(tmp_path)
+    yield made
+    made.runner.close()
+
+
+@contextmanager
+def running(desk: Commands) -> Iterator[None]:
+    """A command of this session, which changes `a` and runs until the end of the block."""
+    thread = threading.Thread(target=lambda: desk.sh("echo 2 >a; until [ -e go ]; do sleep 0.02; done; rm go"))
+    thread.start()
+    try:
+        while (desk.project / "a").read_text() != "2\n":
+            time.sleep(0.01)
+        yield
+    finally:
+        desk.at("go", "")
+        thread.join()
+
+
+# --- the work of others ---------------------------------------------------------------------------------------------
+
+
+class Edits(Hook):
+    """A user who edits a file between two commands of an answer."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._commands = 0
+
+    async def before_tool(self, context: Any, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
+        self._commands += 1
+        if self._commands == 2:
+            await asyncio.sleep(0.3)
+            self._file.write_text("an hour of work")
+            await asyncio.sleep(0.3)
+
+
+def test_what_the_user_edits_between_two_commands_of_an_answer_is_not_lost(tmp_path: Path) -> None:
+    script = [
+        calls(("a", "shell", json.dumps({"command": "echo 2 >a"}))),
+        calls(("b", "shell", json.dumps({"command": "echo 3 >a"}))),
+        says("Done."),
+    ]
+    project = tmp_path / "project"
+    project.mkdir()
+    made = make(tmp_path, *script, specs=SPECS, hooks=[Edits(project / "mine")])
+    (project / "a").write_text("1")
+    (project / "mine").write_text("1")
+    said: list[str] = []
+
+    async def work(chat: Chat) -> None:
+        (await chat.session.submit("Go.")).check()
+        said.append(await chat.do("/undo"))
+        assert (project / "mine").read_text() == "an hour of work"
+        said.append(await chat.do("/undo"))
+
+    chatting(made, work)
+    assert "mine changed while no command ran, so some of these changes may come from elsewhere" in said[0]
+    assert "changed a, changed mine. Repeat" in said[0]
+    assert "Before that, copy what you want to keep." in said[0]
+    assert said[1].startswith("Undone: ")
+    assert ((project / "a").read_text(), (project / "mine").read_text()) == ("1", "1")
+
+
+def test_what_another_session_of_this_process_did_is_shown_first(desk: Commands) -> None:
+    desk.write(a="1", b="1")
+    with ToolRunner(desk.home, desk.project) as other, running(desk):
+        other.call(put, files={"b": "theirs"})
+    assert "Another Marvin worked in this folder at the same time" in desk.refused()
+    assert desk.tree["b"][1] == b"theirs"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("folder", "reached"), [("sub", "b"), ("..", "project/sub/b")])
+def test_what_another_marvin_did_in_a_folder_within_or_around_is_shown_first(
+    desk: Commands, folder: str, reached: str
+) -> None:
+    desk.write(**{"a": "1", "sub/b": "1"})
+    with running(desk):
+        there = (desk.project / folder).resolve()
+        process = started(works_in, desk, str(there), reached)
+        process.join(50)
+        assert process.exitcode == 0
+    assert "Another Marvin worked in this folder at the same time" in desk.refused()
+    assert desk.tree["sub/b"][1] == b"theirs\n"
+
+
+def works_in(home: Path, project: Path, there: str, reached: str) -> None:
+    """A Marvin in a process of its own, in another folder."""
+    runs_a_command(home, Path(there), f"echo theirs >{reached}")
+
+
+@pytest.mark.slow
+def test_commands_that_another_marvin_runs_in_a_folder_within_are_shown_first(desk: Commands) -> None:
+    desk.write(**{"a": "1", "sub/b": "1"})
+    process = started(works_in, desk, str(desk.project / "sub"), "b; until [ -e go ]; do sleep 0.01; done; rm go")
+    try:
+        wait_for_text(desk.project / "sub/b", "theirs\n")
+        desk.sh("echo 2 >a")
+        assert "Another Marvin worked in this folder at the same time" in desk.refused()
+    finally:
+        desk.at("sub/go", "")
+        process.join(50)
+
+
+def wait_for_text(path: Path, text: str) -> None:
+    deadline = time.monotonic() + 50
+    while path.read_text() != text and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def test_another_folder_is_no_reason_to_ask(desk: Commands, tmp_path: Path) -> None:
+    desk.write(a="1")
+    (tmp_path / "project-2").mkdir()
+    with ToolRunner(desk.home, tmp_path / "project-2") as other, running(desk):
+        other.call(put, files={"b": "theirs"})
+    desk.runner.take_back()
+    assert desk.tree["a"][1] == b"1"
+
+
+# --- files that were elsewhere before -------------------------------------------------------------------------------
+
+
+def test_a_file_that_a_command_moved_in_from_elsewhere_is_the_only_copy_and_stays(desk: Commands) -> None:
+    """From a place that git ignores, or from outside of the working directory."""
+    desk.git("init", "-q")
+    desk.write(**{".gitignore": "secret\ndist/\n", "secret": "mine", "dist/page": "mine too", "a": "1"})
+    (desk.home / "report").write_text("also mine")
+    desk.sh("ln dist/page page; ln secret second; mv secret shown; mv ../home/report .; echo 2 >a; echo 1 >new")
+    (line,) = desk.runner.take_back()
+    assert line.endswith(": changed a, created new, created page")
+    kept = {name: desk.tree[name][1] for name in ("shown", "second", "dist/page", "report", "a")}
+    assert kept == {"shown": b"mine", "second": b"mine", "dist/page": b"mine too", "report": b"also mine", "a": b"1"}
+    assert "new" not in desk.tree
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv a b",
+        "mv a x; mv b a; mv x c",
+        "mv a b; chmod +x b",
+        "ln a c; rm a",
+        "mkdir d; mv a d/b",
+        "mv a c; echo 2 >a",
+        "mv src lib; echo 2 >lib/c",
+    ],
+)
+def test_a_file_that_was_moved_within_the_folder_moves_back(desk: Commands, command: str) -> None:
+    desk.write(**{"a": "of a", "b": "of b", "src/c": "of c"})
+    before = desk.tree
+    desk.sh(command)
+    assert desk.tree != before
+    desk.runner.take_back()
+    assert desk.tree == before
+
+
+def test_a_folder_that_was_there_stays(desk: Commands) -> None:
+    (desk.project / "logs").mkdir(mode=0o700)
+    desk.sh("echo 1 >logs/x; mkdir new; echo 1 >new/x")
+    desk.runner.take_back()
+    assert [path.name for path in desk.project.iterdir()] == ["logs"]
+
+
+# --- the working directory itself -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["command", "user"])
+def test_a_link_in_the_place_of_the_working_directory_leads_nowhere(desk: Commands, tmp_path: Path, by: str) -> None:
+    """I4: nothing outside is read into the snapshots, or changed by an undo."""
+    desk.write(a="1", b="1")
+    outside, moved = tmp_path / "outside", tmp_path / "moved"
+    outside.mkdir()
+    (outside / "a").write_text("2\n")
+    command = "echo 2 >a; rm b"
+    swap = f"mv {desk.project} {moved}; ln -s {outside} {desk.project}; echo of outside >{outside}/c"
+    desk.runner.call(shell, command=f"{command}; {swap}" if by == "command" else command)
+    if by == "user":
+        subprocess.run(["bash", "-ec", swap], check=True)
+    assert "project was replaced by a link. Put the folder back, then try again." in desk.refused()
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {"a": "2\n", "c": "of outside\n"}
+    listed = ["git", "--git-dir", str(desk.store), "cat-file", "--batch-all-objects", "--batch"]
+    assert b"of outside" not in subprocess.run(listed, capture_output=True, check=True).stdout
+    desk.project.unlink()
+    moved.rename(desk.project)
+    if by == "command":
+        assert "removed b" in desk.refused()
+    desk.runner.take_back()
+    assert desk.tree["a"][1] == desk.tree["b"][1] == b"1"
+
+
+@pytest.mark.parametrize("rules", [".gitignore", ".git/info/exclude"])
+def test_a_working_directory_that_the_repository_around_ignores_is_kept(tmp_path: Path, rules: str) -> None:
+    """For example a project in a home folder whose repository ignores all but some files."""
+    desk = Commands(tmp_path)
+    desk.runner.close()
+    desk.git("init", "-q")
+    desk.at(rules, "*\n")
+    desk.project /= "part"
+    desk.write(**{"a": "1", "b": "1", ".gitignore": "own\n", "own": "1"})
+    before = desk.tree
+    for _ in range(2):
+        desk.runner = ToolRunner(desk.home, desk.project)
+        desk.sh("rm a; echo 2 >b; echo 1 >new; echo 2 >own")
+        assert desk.runner.take_back()[0].endswith(": removed a, changed b, created new")
+        desk.at("own", "1")
+        assert desk.tree == before
+        desk.runner.close()
+
+
+def test_variables_of_git_in_the_environment_do_not_confuse_an_undo(desk: Commands) -> None:
+    desk.again(env={"GIT_LITERAL_PATHSPECS": "1", "GIT_DEFAULT_HASH": "sha256", "GIT_TRACE": "1"})
+    desk.git("init", "-q")
+    desk.write(**{".gitignore": "secret\n", "secret": "1", "a": "1"})
+    before = desk.tree
+    desk.sh("rm .gitignore; echo 2 >a; echo 3 >new")
+    desk.runner.take_back()
+    assert desk.tree == before
+
+
+# --- a clock that went back -----------------------------------------------------------------------------------------
+
+
+def test_the_newest_call_is_undone_first_although_the_clock_went_back(desk: Commands) -> None:
+    desk.write(a="1", b="1")
+    desk.sh("echo 2 >a")
+    (earlier,) = (desk.home / ".local/share/marvin/undo").rglob("*.json")
+    made, rest = int(earlier.name[:20]), earlier.name[20:]
+    earlier.rename(earlier.with_name(f"{made + 3_600_000_000_000:020}{rest}"))
+    desk.sh("echo 2 >b")
+    assert desk.runner.take_back()[0].endswith(": changed b")
+    desk.runner.take_back()
+    assert desk.tree["a"][1] == desk.tree["b"][1] == b"1"

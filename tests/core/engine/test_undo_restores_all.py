@@ -1,0 +1,130 @@
+"""Undo of commands restores permissions, owners and attributes, and replaces empty folders."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.undoing import Commands
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Commands]:
+    made = Commands(tmp_path)
+    yield made
+    made.runner.close()
+
+
+def mode_of(path: Path) -> str:
+    return oct(path.stat().st_mode & 0o7777)
+
+
+@pytest.mark.parametrize(
+    ("mode", "command"),
+    [
+        (0o700, "chmod -x it"),
+        (0o600, "chmod 755 it"),
+        (0o600, "chmod 644 it; echo 2 >it"),
+        (0o600, "rm it; echo 2 >it"),
+        (0o640, "rm it; mkdir it; echo 2 >it/x"),
+        (0o644, "echo 2 >it; chmod 600 it"),
+        (0o4750, "rm it; echo 2 >it"),
+    ],
+)
+def test_a_changed_file_has_its_earlier_permissions_again(desk: Commands, mode: int, command: str) -> None:
+    """A private file never becomes readable by others."""
+    desk.at("it", "1").chmod(mode)
+    desk.sh(command)
+    desk.runner.take_back()
+    assert ((desk.project / "it").read_text(), mode_of(desk.project / "it")) == ("1", oct(mode))
+
+
+@pytest.mark.parametrize("command", ["mv private/a private/b", "rm -r private", "mv private other", "rm -r private/in"])
+def test_a_private_folder_stays_private(desk: Commands, command: str) -> None:
+    desk.write(**{"private/a": "1", "private/in/deep/b": "1"})
+    places = [desk.project / "private", desk.project / "private/in/deep"]
+    for place in places:
+        place.chmod(0o700)
+    before = desk.tree
+    desk.sh(command)
+    assert desk.tree != before
+    desk.runner.take_back()
+    assert desk.tree == before
+    assert [mode_of(place) for place in places] == ["0o700", "0o700"]
+
+
+def test_a_changed_file_keeps_its_owner_and_attributes(desk: Commands) -> None:
+    file = desk.at("a", "1")
+    os.setxattr(file, "user.note", b"kept")
+    if os.getuid() == 0:
+        os.chown(file, 1234, 1234)
+    owner = file.stat().st_uid
+    desk.sh("echo 2 >a")
+    desk.runner.take_back()
+    assert (file.read_text(), os.getxattr(file, "user.note"), file.stat().st_uid) == ("1", b"kept", owner)
+
+
+@pytest.mark.parametrize("command", ["rm a; mkdir a", "rm a; mkdir -p a/b/c a/d"])
+def test_a_file_replaces_an_empty_folder_in_its_place(desk: Commands, command: str) -> None:
+    desk.write(a="1", b="1")
+    before = desk.tree
+    desk.sh(f"{command}; echo 2 >b")
+    desk.runner.take_back()
+    assert desk.tree == before
+
+
+def test_what_lies_in_a_folder_in_the_place_of_a_file_is_left_alone(desk: Commands) -> None:
+    desk.write(a="1", b="1")
+    desk.sh("rm a; echo 2 >b")
+    (desk.project / "a/in").mkdir(parents=True)
+    (desk.project / "a/in/link").symlink_to("/etc")
+    assert "a/in/link is there" in desk.refused()
+    assert desk.tree["b"][1] == b"2\n"
+
+
+def test_a_ledger_that_cannot_be_changed_is_an_error_that_names_the_call(desk: Commands) -> None:
+    desk.write(a="1")
+    desk.sh("echo 2 >a")
+    (folder,) = (desk.home / ".local/share/marvin/undo").iterdir()
+    fixed = subprocess.run(["chattr", "+i", str(folder)], capture_output=True).returncode == 0
+    if not fixed:
+        folder.chmod(0o500)
+        if os.access(folder, os.W_OK):
+            pytest.skip("this user can write everywhere, and the file system has no attribute that prevents it")
+    try:
+        assert "Not undone: shell: echo 2 >a: changed a. " in desk.refused()
+    finally:
+        if fixed:
+            subprocess.run(["chattr", "-i", str(folder)], check=True)
+        folder.chmod(0o700)
+    desk.runner.take_back()
+    assert desk.tree["a"][1] == b"1"
+
+
+@pytest.mark.parametrize(
+    ("mode", "command"), [(0o600, "chmod 644 it"), (0o644, "chmod 600 it"), (0o4750, "chmod 750 it")]
+)
+def test_permissions_alone_come_back(desk: Commands, mode: int, command: str) -> None:
+    desk.at("it", "1").chmod(mode)
+    desk.sh(command)
+    assert desk.runner.take_back() == (f"shell: {command}: changed permissions of it",)
+    assert mode_of(desk.project / "it") == oct(mode)
+    desk.sh("cat it")
+    assert desk.runner.take_back() == ()
+
+
+def test_permissions_that_the_user_changed_since_stay(desk: Commands) -> None:
+    file = desk.at("it", "1")
+    file.chmod(0o600)
+    desk.write(a="1")
+    desk.sh("chmod 666 it; echo 2 >a")
+    file.chmod(0o400)
+    assert "These files have other permissions since then: it. Change them by hand." in desk.refused()
+    assert (mode_of(file), desk.tree["a"][1]) == ("0o400", b"2\n")
+    file.chmod(0o666)
+    desk.runner.take_back()
+    assert (mode_of(file), desk.tree["a"][1]) == ("0o600", b"1")
