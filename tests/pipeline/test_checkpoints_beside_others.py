@@ -22,6 +22,7 @@ from marvin_pipeline.run.checkpoints import Checkpoints
 from marvin_pipeline.run.git.locks import set_free
 from marvin_pipeline.run.git.project_git import GitFault
 from tests.support.folders import Folders
+from tests.support.swapping import lasting
 
 ENV = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/"}
 SECONDS = 8
@@ -69,25 +70,28 @@ def test_no_commit_of_the_user_is_reverted(tmp_path: Path, part: str) -> None:
             new = f"echo {number} > shared; echo > u{number}; git add u{number}; {how} -m {number}"
             said.append(sh(root, f"{new}; sleep 0.05", check=False))
 
+    def committed() -> set[str]:
+        return set(re.findall(r"^\[main ([0-9a-f]+)\]", "\n".join(said), re.MULTILINE))
+
+    def shared() -> list[int]:
+        shown = sh(root, "git log --reverse --format= -p -U0 -- shared | sed -n 's/^+\\([0-9]\\)/\\1/p'")
+        return [int(line) for line in shown.splitlines()]
+
     user = threading.Thread(target=commit)
     user.start()
     try:
         with checkpoints(root) as (made, loop):
-            end = time.monotonic() + SECONDS
-            while time.monotonic() < end:
+            for _ in lasting(SECONDS, lambda: len(shared()) > 9 and committed()):
                 (root / "a").write_text(f"{time.monotonic()}\n")
                 loop.run(made.checkpoint("Marvin's"))
     finally:
         stop.set()
         user.join()
-    commits = re.findall(r"^\[main ([0-9a-f]+)\]", "\n".join(said), re.MULTILINE)
-    assert commits
-    assert set(commits) <= set(sh(tmp_path, "git log --format=%h").split())
+    assert committed()
+    assert committed() <= set(sh(tmp_path, "git log --format=%h").split())
     assert sh(tmp_path, "git log --format= --diff-filter=D --name-only") == ""
-    shown = sh(root, "git log --reverse --format= -p -U0 -- shared | grep '^+[0-9]'")
-    contents = [int(line[1:]) for line in shown.splitlines()]
-    assert len(contents) > 9
-    assert contents == sorted(contents)
+    assert len(shared()) > 9
+    assert shared() == sorted(shared())
 
 
 @pytest.mark.slow
