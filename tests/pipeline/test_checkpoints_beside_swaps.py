@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -95,7 +96,8 @@ def said_beside_swaps(
 
 
 def has_change(output: str) -> bool:
-    return "+inside" in output.lower() or "-inside" in output.lower()
+    """Whether a diff shows a line that the test has written."""
+    return re.search(r"^\+(inside.*|\d+)$", output, re.IGNORECASE | re.MULTILINE) is not None
 
 
 def is_told(output: str) -> bool:

@@ -88,12 +88,14 @@ def test_a_checkpoint_has_what_git_would_commit(tmp_path: Path, part: str, form:
 
 
 @pytest.mark.slow
-def test_a_submodule_is_kept_at_its_new_commit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ignored", ["none", "all"])
+def test_a_submodule_is_kept_at_its_new_commit(tmp_path: Path, ignored: str) -> None:
+    """Also if git does not show it as changed."""
     root = tmp_path / "project"
     script = "git init -q project; cd project; git init -q sub; for at in sub .; do git -C $at config user.name Ada; "
     script += "git -C $at config user.email a@example.com; done; git -C sub commit -q --allow-empty -m 1; git add sub; "
     script += "git commit -qm Begin; git -C sub commit -q --allow-empty -m 2; echo 1 > sub/untracked; echo 1 > new"
-    sh(tmp_path, script)
+    sh(tmp_path, f"{script}; git config diff.ignoreSubmodules {ignored}")
     checkpoint(root)
     assert sh(root, "git ls-tree HEAD sub").split()[2] == sh(root, "git -C sub rev-parse HEAD").strip()
     newest = checkpoint(root)
