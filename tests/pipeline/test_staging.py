@@ -130,7 +130,8 @@ def test_a_file_that_was_changed_in_the_moment_of_the_last_commit_stays_changed(
     assert sh(tmp_path, "git status --porcelain") == " M theirs\n"
 
 
-def test_nothing_is_left_of_a_checkpoint_but_the_commit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("setting", ["core.splitIndex=false", "core.splitIndex=true"])
+def test_nothing_is_left_of_a_checkpoint_but_the_commit(tmp_path: Path, setting: str) -> None:
     """Neither in the folder for temporary files nor in the git folder."""
     root, temporary = tmp_path / "top" / "part", tmp_path / "temporary"
     temporary.mkdir()
@@ -138,10 +139,11 @@ def test_nothing_is_left_of_a_checkpoint_but_the_commit(tmp_path: Path) -> None:
     sh(tmp_path, "git init -q top")
     sh(root, BEGUN)
     sh(root, CHANGED)
+    sh(root, f"git config {setting.replace('=', ' ')}; git add -N -f . || true")
     before = set(os.listdir(tmp_path / "top" / ".git"))
     checkpoint(root, TMPDIR=str(temporary))
     assert os.listdir(temporary) == []
-    assert set(os.listdir(tmp_path / "top" / ".git")) == {*before, "COMMIT_EDITMSG"}
+    assert set(os.listdir(tmp_path / "top" / ".git")) == before
 
 
 @pytest.mark.slow

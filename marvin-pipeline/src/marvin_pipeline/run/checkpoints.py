@@ -12,7 +12,7 @@ from marvin_core import Processes, Timeouts, in_thread, output_text
 
 from .git.commits import BETWEEN_COMMITS, Commits
 from .git.project_git import NAMES, OUTPUT, GitFault, ProjectGit
-from .git.staging import ALL, RAW, Staging, own_index, remove_left, removed
+from .git.staging import ALL, RAW, Staging, of_index, own_index, remove_left, removed
 
 _NAME, _ADDRESS = "Marvin", "marvin@localhost"
 _WHO = ("-c", f"user.name={_NAME}", "-c", f"user.email={_ADDRESS}")
@@ -147,7 +147,7 @@ class Checkpoints:
     async def _tree(self, head: str, staged: bytes) -> str:
         """The tree of a commit with what is staged of the project."""
         index = own_index(await self._git.place("--absolute-git-dir"))
-        env = {"GIT_INDEX_FILE": str(index)}
+        env = of_index(index)
         try:
             if head:
                 await self._git.run("read-tree", head, env=env)

@@ -195,7 +195,7 @@ class Staging:
         folder = await self._git.place("--absolute-git-dir")
         index = await self._git.place("--path-format=absolute", "--git-path", "index")
         copy = own_index(folder)
-        env = {"GIT_DIR": str(folder), "GIT_INDEX_FILE": str(copy)}
+        env = {"GIT_DIR": str(folder), **of_index(copy)}
         add = ("update-index", "--add", "--replace", "-z", "--stdin")
         try:
             await in_thread(lambda: _copied(index, copy))
@@ -218,6 +218,12 @@ def _packed(entries: Sequence[Entry], prefix: bytes) -> Iterator[bytes]:
 def own_index(repository: Path) -> Path:
     """A name for another index in git's folder."""
     return repository / f"{_COPY}{os.urandom(6).hex()}"
+
+
+def of_index(index: Path) -> dict[str, str]:
+    """The variables of such an index. It is in one file: git keeps shared parts for weeks."""
+    whole = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.splitIndex", "GIT_CONFIG_VALUE_0": "false"}
+    return {"GIT_INDEX_FILE": str(index), **whole}
 
 
 def remove_left(repository: Path) -> None:
