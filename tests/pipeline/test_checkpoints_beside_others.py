@@ -227,6 +227,33 @@ def test_a_copy_of_a_project_is_the_project_alone(tmp_path: Path, part: str) -> 
     assert sorted(str(path.relative_to(copy)) for path in copy.rglob("*") if path.is_file()) == sorted(tracked)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["", "part"])
+def test_beside_a_user_who_switches_branches_each_checkpoint_has_its_own_changes_only(
+    tmp_path: Path, part: str
+) -> None:
+    """Not those of the branch that was left in the meantime, even if HEAD is where it was."""
+    sh(tmp_path, BEGIN + "; git switch -qc other; echo 1 > part/shared; echo 1 > shared; git commit -qam Other")
+    pauses = iter(range(1_000_000))
+
+    def switch() -> None:
+        sh(tmp_path, "git switch -q main; git switch -q other", check=False)
+        time.sleep(min(0.05 * 1.1 ** next(pauses), 5))
+
+    said: list[str] = []
+    with repeated(switch), checkpoints(tmp_path / part, lock=1.0) as (made, loop):
+        for number in lasting(SECONDS, lambda: "" in said):
+            (tmp_path / part / "mine").write_text(f"{number}\n")
+            try:
+                loop.run(made.checkpoint("Marvin's"))
+                said.append("")
+            except GitFault as error:
+                said.append(str(error))
+    assert "" in said
+    own = "git log --all --reflog --author=Ada --grep=Marvin --format= --name-only"
+    assert set(sh(tmp_path, own).split()) == {f"{part}/mine".lstrip("/")}
+
+
 FIRST = "[ -e TOP/reading ] || { touch TOP/reading; until [ -e TOP/go-on ]; do sleep 0.05; done; }; cat"
 
 

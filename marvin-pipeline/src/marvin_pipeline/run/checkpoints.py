@@ -11,6 +11,7 @@ from pathlib import Path
 from marvin_core import Processes, Timeouts, in_thread, output_text
 
 from .git.commits import BETWEEN_COMMITS, Commits
+from .git.locks import identity
 from .git.project_git import NAMES, OUTPUT, GitFault, ProjectGit
 from .git.staging import ALL, RAW, Staging, of_index, own_index, remove_left, removed
 
@@ -128,8 +129,13 @@ class Checkpoints:
         await self._refuse_unfinished()
         await Staging(self._git).stage()
         await self._refuse_unfinished()
-        base = (head,) if head else ()
+        index, base = await self._git.index(), (head,) if head else ()
+        seen = await in_thread(lambda: identity(index))
+        if await self.newest() != head:
+            return False
         staged = await self._git.whole("diff", "--cached", *RAW, "--no-relative", *base, *ALL, limit=NAMES)
+        if await in_thread(lambda: identity(index)) != seen:  # it may be of another branch, which was left again
+            return False
         if head and not staged:
             return await self.newest() == head
         who = () if await self._knows_who() else _WHO

@@ -108,6 +108,10 @@ class ProjectGit:
         """A folder that git names."""
         return Path(os.fsdecode((await self.run("rev-parse", *what)).removesuffix(b"\n")))
 
+    async def index(self) -> Path:
+        """The index of the working tree."""
+        return await self.place("--path-format=absolute", "--git-path", "index")
+
     async def prefix(self) -> str:
         """The path of the project below the top of the repository, with a slash at its end; empty at the top."""
         return os.fsdecode((await self.run("rev-parse", "--show-prefix")).removesuffix(b"\n"))

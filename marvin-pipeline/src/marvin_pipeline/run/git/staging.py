@@ -79,8 +79,7 @@ class Staging:
         Raises:
             GitFault: git fails, a tracked file cannot be read, or one has a conflict.
         """
-        index = await self._git.place("--path-format=absolute", "--git-path", "index")
-        self._index = index
+        self._index = await self._git.index()
         tries = self._git.tries()
         for _ in range(_TRIES):
             with suppress(_ChangedError):
@@ -193,7 +192,7 @@ class Staging:
             return
         stdin = await in_thread(lambda: b"".join(_packed(entries, prefix)))
         folder = await self._git.place("--absolute-git-dir")
-        index = await self._git.place("--path-format=absolute", "--git-path", "index")
+        index = await self._git.index()
         copy = own_index(folder)
         env = {"GIT_DIR": str(folder), **of_index(copy)}
         add = ("update-index", "--add", "--replace", "-z", "--stdin")
