@@ -18,10 +18,13 @@ import pytest
 
 from marvin_core import Timeouts
 from marvin_core.guard.processes.runner import ProcessRunner
+from marvin_pipeline.jobs.places import Place
+from marvin_pipeline.jobs.records import ReviewOrder
 from marvin_pipeline.run.checkpoints import Checkpoints
 from marvin_pipeline.run.git.locks import set_free
 from marvin_pipeline.run.git.project_git import GitFault
 from tests.support.folders import Folders
+from tests.support.swapping import lasting
 
 ENV = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/"}
 SECONDS = 8
@@ -67,27 +70,31 @@ def test_no_commit_of_the_user_is_reverted(tmp_path: Path, part: str) -> None:
             number += 1
             how = ("git add shared; git commit", "git commit -a", f"git commit shared u{number}")[number % 3]
             new = f"echo {number} > shared; echo > u{number}; git add u{number}; {how} -m {number}"
-            said.append(sh(root, f"{new}; sleep 0.05", check=False))
+            said.append(sh(root, new, check=False))
+            stop.wait(min(0.05 * 1.1**number, 5))  # at last, no checkpoint takes longer
+
+    def committed() -> set[str]:
+        return set(re.findall(r"^\[main ([0-9a-f]+)\]", "\n".join(said), re.MULTILINE))
+
+    def shared() -> list[int]:
+        shown = sh(root, "git log --reverse --format= -p -U0 -- shared | sed -n 's/^+\\([0-9]\\)/\\1/p'")
+        return [int(line) for line in shown.splitlines()]
 
     user = threading.Thread(target=commit)
     user.start()
     try:
         with checkpoints(root) as (made, loop):
-            end = time.monotonic() + SECONDS
-            while time.monotonic() < end:
+            for _ in lasting(SECONDS, lambda: len(shared()) > 9 and committed()):
                 (root / "a").write_text(f"{time.monotonic()}\n")
                 loop.run(made.checkpoint("Marvin's"))
     finally:
         stop.set()
         user.join()
-    commits = re.findall(r"^\[main ([0-9a-f]+)\]", "\n".join(said), re.MULTILINE)
-    assert commits
-    assert set(commits) <= set(sh(tmp_path, "git log --format=%h").split())
+    assert committed()
+    assert committed() <= set(sh(tmp_path, "git log --format=%h").split())
     assert sh(tmp_path, "git log --format= --diff-filter=D --name-only") == ""
-    shown = sh(root, "git log --reverse --format= -p -U0 -- shared | grep '^+[0-9]'")
-    contents = [int(line[1:]) for line in shown.splitlines()]
-    assert len(contents) > 9
-    assert contents == sorted(contents)
+    assert len(shared()) > 9
+    assert shared() == sorted(shared())
 
 
 @pytest.mark.slow
@@ -218,3 +225,168 @@ def test_a_copy_of_a_project_is_the_project_alone(tmp_path: Path, part: str) -> 
         copy = loop.run(made.copy_to(tmp_path / "copy"))
     tracked = sh(tmp_path / part, "git ls-files").split()
     assert sorted(str(path.relative_to(copy)) for path in copy.rglob("*") if path.is_file()) == sorted(tracked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["", "part"])
+def test_beside_a_user_who_switches_branches_each_checkpoint_has_its_own_changes_only(
+    tmp_path: Path, part: str
+) -> None:
+    """Not those of the branch that was left in the meantime, even if HEAD is where it was."""
+    sh(tmp_path, BEGIN + "; git switch -qc other; echo 1 > part/shared; echo 1 > shared; git commit -qam Other")
+    pauses = iter(range(1_000_000))
+
+    def switch() -> None:
+        sh(tmp_path, "git switch -q main; git switch -q other", check=False)
+        time.sleep(min(0.05 * 1.1 ** next(pauses), 5))
+
+    said: list[str] = []
+    with repeated(switch), checkpoints(tmp_path / part, lock=1.0) as (made, loop):
+        for number in lasting(SECONDS, lambda: "" in said):
+            (tmp_path / part / "mine").write_text(f"{number}\n")
+            try:
+                loop.run(made.checkpoint("Marvin's"))
+                said.append("")
+            except GitFault as error:
+                said.append(str(error))
+    assert "" in said
+    own = "git log --all --reflog --author=Ada --grep=Marvin --format= --name-only"
+    assert set(sh(tmp_path, own).split()) == {f"{part}/mine".lstrip("/")}
+
+
+FIRST = "[ -e TOP/reading ] || { touch TOP/reading; until [ -e TOP/go-on ]; do sleep 0.05; done; }; cat"
+
+
+@pytest.mark.parametrize("part", ["", "part"])
+@pytest.mark.parametrize(
+    "start",
+    ["git merge other", "git merge --no-commit --no-ff clean", "git rebase other", "git stash pop"],
+    ids=["merge", "clean", "rebase", "stash"],
+)
+def test_what_the_user_begins_during_a_checkpoint_is_left_to_him(tmp_path: Path, part: str, start: str) -> None:
+    """A merge is not ended by it, and no file counts as resolved."""
+    top = tmp_path / "top"
+    (top / part).mkdir(parents=True)
+    sh(top, BEGIN)
+    branches = "echo '*.slow filter=slow' > .git/info/attributes; "
+    branches += "git switch -qc clean; echo > clean; git add .; git commit -qm Clean; git switch -qc other main; "
+    branches += "echo 1 > shared; echo 1 > part/shared; git commit -qam Other; git switch -q main; "
+    branches += "echo 3 > shared; echo 3 > part/shared; git stash -q; "
+    sh(top, f"{branches} echo 2 > shared; echo 2 > part/shared; git commit -qam Mine")
+    subprocess.run(["git", "config", "filter.slow.clean", FIRST.replace("TOP", str(tmp_path))], cwd=top, check=True)
+    (top / part / "x.slow").write_text("x")
+    before = sh(top, "git rev-parse HEAD")
+
+    def begin() -> None:
+        while not (tmp_path / "reading").exists():
+            time.sleep(0.01)
+        sh(top, start, check=False)
+        (tmp_path / "go-on").touch()
+
+    user = threading.Thread(target=begin)
+    user.start()
+    with checkpoints(top / part) as (made, loop), pytest.raises(GitFault, match=r"conflict|not finished"):
+        loop.run(made.checkpoint("Marvin's"))
+    user.join()
+    left = sh(top, "git rev-parse -q --verify MERGE_HEAD || true; ls -d .git/rebase* || true; git ls-files -u")
+    assert left
+    assert "Marvin's" not in sh(top, "git log --all --format=%s")
+    assert ("clean" in start) != bool(sh(top, "git ls-files -u"))
+    assert "rebase" in start or sh(top, "git rev-parse HEAD") == before
+
+
+@pytest.mark.parametrize("part", ["", "part"])
+def test_a_commit_that_git_has_not_ended_yet_is_not_reverted(tmp_path: Path, part: str) -> None:
+    """git moves HEAD first, and then the index, which it has locked."""
+    sh(tmp_path, BEGIN)
+    moved = tmp_path / ".git/moved"
+    hook = tmp_path / ".git/hooks/reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f'#!/bin/sh\n[ "$1" != committed ] || {{ touch {moved}; sleep 2; }}\n')
+    hook.chmod(0o755)
+    (tmp_path / part / "shared").write_text("user\n")
+    user = threading.Thread(target=lambda: sh(tmp_path, "git commit -qam User"))
+    user.start()
+    while not moved.exists():
+        time.sleep(0.01)
+    (tmp_path / part / "new").touch()
+    with checkpoints(tmp_path / part) as (made, loop):
+        loop.run(made.checkpoint("Marvin's"))
+    user.join()
+    assert sh(tmp_path, "git log --format=%s; git show HEAD:./" + f"{part}/shared".lstrip("/")).split() == [
+        *("Marvin's", "User", "Begin", "user"),
+    ]
+
+
+@pytest.mark.parametrize("part", ["", "part"])
+def test_changes_that_git_cannot_compare_are_no_absence_of_changes(tmp_path: Path, part: str) -> None:
+    sh(tmp_path, BEGIN + "; rm .git/objects/$(git rev-parse HEAD^{tree} | sed 's,..,&/,')")
+    (tmp_path / part / "new").touch()
+    with checkpoints(tmp_path / part) as (made, loop), pytest.raises(GitFault, match="tree"):
+        loop.run(made.checkpoint("Marvin's"))
+
+
+def test_a_short_lock_does_not_end_a_long_checkpoint_that_had_to_wait_before(tmp_path: Path) -> None:
+    """What it did in between was no wait."""
+    sh(tmp_path, BEGIN)
+    add, lock = f"git -C {tmp_path} add other/new", tmp_path / ".git/index.lock"
+    first = f"touch {tmp_path}/.git/first; touch {tmp_path}/other/new; env -u GIT_DIR -u GIT_INDEX_FILE {add}"
+    second = f"sleep 1; : > {lock}; (sleep 0.1; rm {lock}) > /dev/null 2>&1 &"
+    clean = f"if [ -e {tmp_path}/.git/first ]; then {second} else {first}; fi; cat"
+    (tmp_path / ".git/info/attributes").write_text("*.slow filter=slow\n")
+    subprocess.run(["git", "config", "filter.slow.clean", clean], cwd=tmp_path, check=True)
+    (tmp_path / "x.slow").touch()
+    with checkpoints(tmp_path, lock=0.15) as (made, loop):
+        loop.run(made.checkpoint("Marvin's"))
+    assert "x.slow" in sh(tmp_path, "git show --format= --name-only HEAD")
+
+
+def test_a_lock_in_a_folder_with_a_quote_in_its_name_is_waited_for(tmp_path: Path) -> None:
+    root = tmp_path / "it's"
+    root.mkdir()
+    sh(root, BEGIN)
+    (root / ".git/index.lock").touch()
+    (root / "new").touch()
+    with checkpoints(root, lock=0.1) as (made, loop):
+        loop.run(made.checkpoint("Marvin's"))
+    assert sh(root, "git status --porcelain") == ""
+
+
+@pytest.mark.parametrize("kind", ["link", "file", "damaged"])
+def test_no_repository_is_made_where_there_is_one_that_cannot_be_used(tmp_path: Path, kind: str) -> None:
+    """Nor outside, where a link leads; and the branch of a damaged one is unknown."""
+    root, outside = tmp_path / "project", tmp_path / "outside"
+    root.mkdir()
+    if kind == "link":
+        (root / ".git").symlink_to(outside)
+    elif kind == "file":
+        (root / ".git").write_text(f"gitdir: {outside}\n")
+    else:
+        sh(root, BEGIN + "; git switch -qc other; : > .git/HEAD")
+    with checkpoints(root) as (made, loop), pytest.raises(GitFault, match=r"\.git is no repository that can be used"):
+        loop.run(made.prepare())
+    assert not outside.exists()
+    assert kind != "damaged" or (root / ".git/HEAD").read_text() == ""
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_the_branch_of_a_review_that_has_a_commit_is_not_removed_as_empty(tmp_path: Path, is_late: bool) -> None:
+    """The user may commit there, too."""
+    sh(tmp_path, BEGIN)
+
+    async def work() -> ReviewOrder:
+        runner = ProcessRunner(Folders(root=tmp_path, base=tmp_path), ENV, Timeouts())
+        try:
+            place = Place(tmp_path, runner, 60)
+            order = await place.open(await place.base(), "", "", 1)
+            if is_late:
+                sh(Path(order.tree), "echo 1 > shared; git commit -qam Late")
+            await place.remove(order, with_branch=True)
+            return order
+        finally:
+            await runner.close()
+
+    order = asyncio.run(work())
+    assert not Path(order.tree).exists()
+    assert sh(tmp_path, f"git log --format=%s main..{order.branch} || true", check=False) == "Late\n" * is_late
+    assert (order.branch in sh(tmp_path, "git branch --list")) == is_late

@@ -88,12 +88,14 @@ def test_a_checkpoint_has_what_git_would_commit(tmp_path: Path, part: str, form:
 
 
 @pytest.mark.slow
-def test_a_submodule_is_kept_at_its_new_commit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ignored", ["none", "all"])
+def test_a_submodule_is_kept_at_its_new_commit(tmp_path: Path, ignored: str) -> None:
+    """Also if git does not show it as changed."""
     root = tmp_path / "project"
     script = "git init -q project; cd project; git init -q sub; for at in sub .; do git -C $at config user.name Ada; "
     script += "git -C $at config user.email a@example.com; done; git -C sub commit -q --allow-empty -m 1; git add sub; "
     script += "git commit -qm Begin; git -C sub commit -q --allow-empty -m 2; echo 1 > sub/untracked; echo 1 > new"
-    sh(tmp_path, script)
+    sh(tmp_path, f"{script}; git config diff.ignoreSubmodules {ignored}")
     checkpoint(root)
     assert sh(root, "git ls-tree HEAD sub").split()[2] == sh(root, "git -C sub rev-parse HEAD").strip()
     newest = checkpoint(root)
@@ -128,7 +130,8 @@ def test_a_file_that_was_changed_in_the_moment_of_the_last_commit_stays_changed(
     assert sh(tmp_path, "git status --porcelain") == " M theirs\n"
 
 
-def test_nothing_is_left_of_a_checkpoint_but_the_commit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("setting", ["core.splitIndex=false", "core.splitIndex=true"])
+def test_nothing_is_left_of_a_checkpoint_but_the_commit(tmp_path: Path, setting: str) -> None:
     """Neither in the folder for temporary files nor in the git folder."""
     root, temporary = tmp_path / "top" / "part", tmp_path / "temporary"
     temporary.mkdir()
@@ -136,10 +139,11 @@ def test_nothing_is_left_of_a_checkpoint_but_the_commit(tmp_path: Path) -> None:
     sh(tmp_path, "git init -q top")
     sh(root, BEGUN)
     sh(root, CHANGED)
+    sh(root, f"git config {setting.replace('=', ' ')}; git add -N -f . || true")
     before = set(os.listdir(tmp_path / "top" / ".git"))
     checkpoint(root, TMPDIR=str(temporary))
     assert os.listdir(temporary) == []
-    assert set(os.listdir(tmp_path / "top" / ".git")) == {*before, "COMMIT_EDITMSG"}
+    assert set(os.listdir(tmp_path / "top" / ".git")) == before
 
 
 @pytest.mark.slow

@@ -1,24 +1,35 @@
-"""A process that changes what names lead to as fast as it can, while something is done with one of them."""
+"""A process that changes what names lead to as fast as it can, while something is done with one of them.
+
+It pauses now and then, and each time longer, so that whatever is done succeeds in between, also on a slow machine.
+"""
 
 from __future__ import annotations
 
 import errno
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 _SWAPPER = """
-import ctypes, os, sys
+import ctypes, os, sys, time
 exchange = ctypes.CDLL(None, use_errno=True).renameat2
 first, second = map(os.fsencode, sys.argv[1:3])
 passed = int(sys.argv[3])
 print("ready", flush=True)
+pause = 0.02
 while True:
-    if exchange(-100, first, -100, second, 2) and ctypes.get_errno() != passed:
-        raise OSError(ctypes.get_errno(), "the exchange failed")
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        for name in range(2):  # there and back: pauses are at peace
+            if exchange(-100, first, -100, second, 2) and ctypes.get_errno() != passed:
+                raise OSError(ctypes.get_errno(), "the exchange failed")
+    time.sleep(pause)
+    pause = min(1.5 * pause, 10)
 """
+_MORE = 60
 
 
 @contextmanager
@@ -42,3 +53,11 @@ def swapped(first: Path, second: Path, *, may_be_missing: bool = False) -> Abstr
         may_be_missing: what is tried removes one of them now and then.
     """
     return running(_SWAPPER, first, second, str(errno.ENOENT if may_be_missing else -1))
+
+
+def lasting(seconds: float, is_enough: Callable[[], object]) -> Iterator[int]:
+    """Numbers for some seconds, and until there is enough, for a minute more at most: machines differ in speed."""
+    begun, number = time.monotonic(), 0
+    while (spent := time.monotonic() - begun) < seconds or (spent < seconds + _MORE and not is_enough()):
+        yield number
+        number += 1

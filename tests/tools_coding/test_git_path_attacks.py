@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import cast
@@ -28,7 +27,7 @@ from marvin_tools_coding.git.place import Place as GitPlace
 from marvin_tools_coding.git.staging import stage
 from marvin_tools_coding.git.switching import git_checkout
 from tests.support.sandboxes import Place, in_sandbox
-from tests.support.swapping import swapped
+from tests.support.swapping import lasting, swapped
 
 from .support_shell import Folder, text
 
@@ -193,7 +192,11 @@ def test_what_is_outside_is_not_committed(tmp_path: Path, paths: list[str] | Non
         change(root, number)
         return folder.called(git_commit, message=f"Number {number}", paths=paths)
 
-    assert said_beside_swaps(root, commit)
+    def is_done(said: str) -> bool:
+        return said.startswith("Committed")
+
+    said = said_beside_swaps(root, commit, is_done)
+    assert any(map(is_done, said))
     assert not is_told(git(root, "log", "--patch", "--all", "--reflog"))
     assert not is_told(staged(root))
 
@@ -210,7 +213,7 @@ def test_names_outside_are_not_told_as_left_out(tmp_path: Path) -> None:
     async def left_out(folder: Folder, number: int) -> str:
         return (await stage(folder.context, place, [])).note
 
-    said = said_beside_swaps(root, left_out)
+    said = said_beside_swaps(root, left_out, lambda one: "own.pem" in one)
     assert any("own.pem" in one for one in said)
     assert not any(map(is_told, said))
 
@@ -231,8 +234,11 @@ def test_what_is_outside_is_not_committed_by_a_hook(tmp_path: Path, name: str) -
         git(root, "add", "own.txt")
         return folder.called(git_commit, message=f"Number {number}", add_all=False)
 
-    said = said_beside_swaps(root, commit)
-    assert any(one.startswith(("Committed", "The commit was undone")) for one in said)
+    def is_done(said: str) -> bool:
+        return said.startswith(("Committed", "The commit was undone"))
+
+    said = said_beside_swaps(root, commit, is_done)
+    assert any(map(is_done, said))
     assert not is_told(git(root, "log", "--patch", "--all", "--reflog"))
     assert not is_told(staged(root))
 
@@ -251,18 +257,24 @@ def test_what_is_outside_is_not_saved_before_a_checkout(tmp_path: Path, path: st
 
 
 def said_beside_swaps(
-    root: Path, call: Callable[[Folder, int], Awaitable[str | ToolResult]], *, may_be_missing: bool = False
+    root: Path,
+    call: Callable[[Folder, int], Awaitable[str | ToolResult]],
+    is_sought: Callable[[str], bool] = bool,
+    *,
+    may_be_missing: bool = False,
 ) -> list[str]:
-    """What numbered calls say, with their errors, while another process swaps the folder for the link."""
+    """What numbered calls say, with their errors, while another process swaps the folder for the link.
+
+    One of them at least is what is sought, or there was none in a minute.
+    """
     folder = Folder(root)
     said: list[str] = []
 
     async def work() -> None:
         with swapped(root / "area", root / "link", may_be_missing=may_be_missing):
-            end = time.monotonic() + SECONDS
-            while time.monotonic() < end:
+            for number in lasting(SECONDS, lambda: any(map(is_sought, said))):
                 try:
-                    said.append(text(await call(folder, len(said))))
+                    said.append(text(await call(folder, number)))
                 except ToolError as error:
                     said.append(str(error))
 

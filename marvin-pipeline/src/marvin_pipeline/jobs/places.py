@@ -126,8 +126,10 @@ class Place:
             await tree._try("checkout", "--quiet", "HEAD", "--", name)
         if (await tree._try("diff", "--quiet", "--ignore-submodules", "HEAD")).exit_code != 0:
             return
-        if with_branch:  # `git branch -D` refuses while the worktree is there
-            await self._try("update-ref", "-d", f"refs/heads/{order.branch}")
+        tip = await tree._try("rev-parse", "--verify", "--quiet", "HEAD")
+        is_empty = (await tree._try("diff", "--quiet", "--ignore-submodules=dirty", order.base, "HEAD")).exit_code == 0
+        if with_branch and is_empty:  # `git branch -D` refuses while the worktree is there
+            await self._try("update-ref", "-d", f"refs/heads/{order.branch}", tip.output.decode().strip())
         # Not with git: a sandbox cannot remove its own root folder, and git follows links that are swapped in.
         common = await self._common()
         await in_thread(lambda: remove_worktree(self._folder, Path(order.tree), common))

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from marvin_core import Processes, ProcessResult, Timeouts, in_thread, output_text
+from marvin_core import Processes, Timeouts, in_thread, output_text
 
 from .git.commits import BETWEEN_COMMITS, Commits
+from .git.locks import identity
 from .git.project_git import NAMES, OUTPUT, GitFault, ProjectGit
-from .git.staging import ALL, RAW, Staging, own_index, remove_left, removed
-from .git.tries import Tries
+from .git.staging import ALL, RAW, Staging, of_index, own_index, remove_left, removed
 
 _NAME, _ADDRESS = "Marvin", "marvin@localhost"
 _WHO = ("-c", f"user.name={_NAME}", "-c", f"user.email={_ADDRESS}")
@@ -86,8 +86,13 @@ class Checkpoints:
         """Whether the project lies in the working tree of a repository that does not ignore it."""
         inside = await self._git.attempt("rev-parse", "--is-inside-work-tree")
         if inside.exit_code != 0:
-            if b"not a git repository" in inside.stderr:
+            dot = self._folder / ".git"
+            if b"not a git repository" in inside.stderr and not await in_thread(lambda: os.path.lexists(dot)):
                 return False
+            if b"not a git repository" in inside.stderr:  # damaged, or a link: git would create one where it leads
+                raise GitFault(
+                    f"{dot} is no repository that can be used. Repair or remove it, and run the pipeline again."
+                )
             raise self._git.fault("rev-parse", inside)  # such as a folder of another user
         if inside.output.strip() != b"true":
             raise GitFault(
@@ -105,67 +110,58 @@ class Checkpoints:
         Raises:
             GitFault: a merge or the like is not finished, or git fails.
         """
-        await self._refuse_unfinished()
-        with self._git.tries() as tries:
-            await self._stage(tries)
-            staged = await self._git.attempt("diff", "--cached", "--quiet", *ALL)
-            if staged.exit_code == 1 or not await self._has_commits():
-                await self._commit(message, tries)
-        return await self.newest()
-
-    async def _stage(self, tries: Tries) -> None:
-        while True:
-            head = await self.newest()
-            await Staging(self._git).stage()
-            if await self.newest() == head:
-                return
-            if not await tries.again():  # files that were read before may be newer in what somebody has committed
+        tries = self._git.tries()
+        while not await self._is_committed(message):
+            if not await tries.again():
                 raise GitFault(
                     f"Another program commits in {self._folder} all the time, so the pipeline cannot. Stop it, and run "
                     "the pipeline again."
                 )
+        return await self.newest()
 
-    async def _commit(self, message: str, tries: Tries) -> None:
+    async def _is_committed(self, message: str) -> bool:
+        """Commit all changes; returns false if somebody else has committed meanwhile.
+
+        What was read before may be older than that commit. It is not git that commits: it would read files once more,
+        commit what is staged in a repository around the project, and end a merge that somebody has just begun.
+        """
+        head = await self.newest()
+        await self._refuse_unfinished()
+        await Staging(self._git).stage()
+        await self._refuse_unfinished()
+        index, base = await self._git.index(), (head,) if head else ()
+        seen = await in_thread(lambda: identity(index))
+        if await self.newest() != head:
+            return False
+        staged = await self._git.whole("diff", "--cached", *RAW, "--no-relative", *base, *ALL, limit=NAMES)
+        if await in_thread(lambda: identity(index)) != seen:  # it may be of another branch, which was left again
+            return False
+        if head and not staged:
+            return await self.newest() == head
         who = () if await self._knows_who() else _WHO
-        stdin = message.encode("utf-8", "replace")
-        if not await self._git.prefix():
-            await self._commit_all(who, stdin, tries)
-            return
-        # With paths, git would read the files once more, and the repository around the project has its own changes. So
-        # the commit is made from an index of its own. Others may commit there meanwhile, so all of it is of one HEAD.
-        while (failed := await self._commit_on(await self.newest(), who, stdin)) is not None:
-            if not await tries.again():
-                raise self._git.fault("update-ref", failed)
+        parent = ("-p", head) if head else ()
+        arguments = ("commit-tree", *parent, "-F", "-", await self._tree(head, staged))
+        commit = (await self._git.run(*arguments, who=who, stdin=message.encode("utf-8", "replace"))).decode().strip()
+        moved = await self._git.attempt("update-ref", "-m", "commit: checkpoint", "HEAD", commit, head, who=who)
+        if moved.exit_code:
+            if await self.newest() == head:
+                raise self._git.fault("update-ref", moved)
+            return False
         await self._git.attempt("update-index", "-q", "--refresh")
+        return True
 
-    async def _commit_all(self, who: Sequence[str], message: bytes, tries: Tries) -> None:
-        """Commit what is staged in the whole repository; again if somebody else commits in the same moment."""
-        while True:
-            head = await self.newest()
-            commit = ("commit", "--quiet", "--allow-empty", "--no-verify", "--file=-")
-            done = await self._git.attempt(*commit, who=who, stdin=message)
-            if done.exit_code == 0:
-                return
-            if await self.newest() == head or not await tries.again():
-                raise self._git.fault("commit", done)
-
-    async def _commit_on(self, head: str, who: Sequence[str], message: bytes) -> ProcessResult | None:
-        """Commit what is staged of the project on top of a commit; returns why not if that is not the newest one."""
+    async def _tree(self, head: str, staged: bytes) -> str:
+        """The tree of a commit with what is staged of the project."""
         index = own_index(await self._git.place("--absolute-git-dir"))
-        env = {"GIT_INDEX_FILE": str(index)}
-        base, parent = ((head,), ("-p", head)) if head else ((), ())
-        staged = ("diff", "--cached", *RAW, "--no-relative", *base, *ALL)
+        env = of_index(index)
         try:
             if head:
                 await self._git.run("read-tree", head, env=env)
-            lines = _as_index(await self._git.whole(*staged, limit=NAMES))
+            lines = _as_index(staged)
             await self._git.run("update-index", "-z", "--add", "--replace", "--index-info", env=env, stdin=lines)
-            tree = (await self._git.run("write-tree", env=env)).decode().strip()
+            return (await self._git.run("write-tree", env=env)).decode().strip()
         finally:
             await in_thread(lambda: removed(index))
-        made = (await self._git.run("commit-tree", *parent, "-F", "-", tree, who=who, stdin=message)).decode().strip()
-        moved = await self._git.attempt("update-ref", "-m", "commit: checkpoint", "HEAD", made, head, who=who)
-        return moved if moved.exit_code else None
 
     async def branch(self) -> str:
         """The current branch; empty if HEAD is detached."""
@@ -263,11 +259,11 @@ class Checkpoints:
         return sorted(os.fsdecode(name) for name in changed.split(b"\0") if name)
 
     async def _refuse_unfinished(self) -> None:
-        """Refuse a checkpoint during a merge or rebase: it would complete the merge, conflict markers included."""
+        """Refuse a checkpoint during a merge or rebase, which would get commits that do not belong to it."""
         folder = await self._git.place("--absolute-git-dir")
         left = await in_thread(lambda: next((name for name in _UNFINISHED if os.path.lexists(folder / name)), ""))
-        if left or await self._git.run("ls-files", "--unmerged", "-z", "--", ".", limit=NAMES):
-            what, command = _UNFINISHED[left or "MERGE_HEAD"]
+        if left:
+            what, command = _UNFINISHED[left]
             raise GitFault(
                 f"A {what} is not finished in {self._folder}, and the pipeline needs to commit. Finish it, or abort "
                 f"it with {command}, and run the pipeline again."

@@ -240,3 +240,52 @@ def test_records_that_somebody_wrote(repository: TestRepository, tmp_path: Path)
     assert "removed" in repository.agent()
     assert mine.is_dir()
     assert "mine" in repository.branches()
+
+
+@pytest.mark.parametrize("instead", ["file", "link", "nothing"])
+def test_a_submodule_that_the_agent_removes_stays_in_the_main_folder(
+    repository: TestRepository, tmp_path: Path, instead: str
+) -> None:
+    """git would delete what is uncommitted in it, too."""
+    inner = TestRepository(tmp_path / "inner")
+    allowed = ("-c", "protocol.file.allow=always")
+    repository.git(*allowed, "submodule", "--quiet", "add", str(inner.root), "sub")
+    repository.commit("Submodule")
+    for name in ("a.txt", "new.txt"):
+        repository.write(f"sub/{name}", "valuable\n")
+
+    def work(folder: Path) -> None:
+        repository.git("rm", "--quiet", "sub", at=folder)
+        if instead == "file":
+            (folder / "sub").touch()
+        elif instead == "link":
+            (folder / "sub").symlink_to("a.txt")
+
+    assert "is not merged: it removes the submodule sub" in repository.agent(work)
+    for name in ("a.txt", "new.txt"):
+        assert (repository.root / "sub" / name).read_text() == "valuable\n"
+
+
+@pytest.mark.parametrize("option", ["--squash", "--strategy=ours", "--no-ff", "--autostash"])
+def test_options_for_merges_of_the_branch_do_not_hold(repository: TestRepository, option: str) -> None:
+    """The agent's commit would be missing, or its changes, and its branch is removed."""
+    repository.git("config", "branch.main.mergeOptions", option)
+
+    def work(folder: Path) -> None:
+        repository.write("a.txt", "changed\n", folder)
+        repository.commit("Changed", folder)
+
+    assert "merged into main" in repository.agent(work)
+    assert (repository.root / "a.txt").read_text() == "changed\n"
+    assert repository.git("log", "--format=%s").split() == ["Changed", "First"]
+    assert repository.dirty() == ""
+
+
+def test_a_commit_in_the_worktree_while_it_is_merged_is_not_lost(repository: TestRepository) -> None:
+    """The user may work there, too."""
+    there = f"env -u GIT_DIR -u GIT_WORK_TREE -u GIT_INDEX_FILE git -C {repository.root}/.marvin/worktrees/t-1"
+    repository.git("config", "filter.late.smudge", f"{there} commit -qm Late --allow-empty; cat")
+    repository.write(".git/info/attributes", "late.txt filter=late\n")
+    told = repository.agent(lambda folder: repository.write("late.txt", "changed\n", folder))
+    assert "merged into main" in told
+    assert repository.git("log", "-1", "--format=%s", "marvin/t-1") == "Late\n"

@@ -59,7 +59,7 @@ class Merging:
         tip = (await self._git.run(place, "git rev-parse", "rev-parse", "--verify", "HEAD^{commit}")).strip()
         is_ahead = await self._git.attempt(main, "merge-base", "--is-ancestor", head, tip)
         joint = Merged(commit=tip) if is_ahead.exit_code == 0 else await self._joined(place, head, tip, title)
-        return await self._moved(main, head, joint.commit) if joint.commit else joint
+        return await self._moved(main, branch, head, joint.commit) if joint.commit else joint
 
     async def _joined(self, place: Repository, head: str, tip: str, title: str) -> Merged:
         """A merge commit of both sides, which no branch contains yet."""
@@ -79,18 +79,37 @@ class Merging:
         why = f"both sides changed {shortened(conflicts)}" if conflicts else f"git says: {said(tried)}"
         return Merged(refusal=why, conflicts=tuple(conflicts))
 
-    async def _moved(self, main: Repository, head: str, commit: str) -> Merged:
-        """Fast-forward the branch of the main folder, with its files, to a commit."""
-        options = ("--name-only", "--no-renames", "-z", head, commit)
-        files = await self._git.names(main, "git diff", "diff-tree", "-r", *options)
+    async def _moved(self, main: Repository, branch: str, head: str, commit: str) -> Merged:
+        """Fast-forward the branch of the main folder, with its files, from its head to a commit."""
+        fields = await self._git.names(main, "git diff", "diff-tree", "-r", "--no-renames", "-z", head, commit)
+        changes = dict(zip(fields[1::2], fields[::2], strict=True))
+        files = list(changes)
         outside = [name for name in files if not name.startswith(main.prefix)]
         if outside:
             return Merged(refusal=f"it changes files outside of the working directory: {shortened(outside)}")
+        # What a submodule's folder contains has no copy, and git would delete it with the submodule.
+        modules = [name for name, modes in changes.items() if modes.startswith(":160000") and " 160000 " not in modes]
+        if modules:
+            return Merged(refusal=f"it removes the submodule {shortened(modules)}, whose files may have changes")
         how = ("--ff-only", "--no-overwrite-ignore", "--quiet", "--no-verify")
-        moved = await self._git.attempt(main, "merge", *how, commit)
+        moved = await self._git.attempt(main, "merge", *how, commit, env=_without_options(main, branch))
         if moved.exit_code != 0:
             return Merged(refusal=f"the main folder has uncommitted changes or new commits. git says: {said(moved)}")
+        has_moved = await self._git.attempt(main, "merge-base", "--is-ancestor", commit, branch)
+        if has_moved.exit_code != 0:
+            return Merged(refusal="the main folder was switched to another branch meanwhile")
         return Merged(commit=commit, files=tuple(files))
+
+
+def _without_options(main: Repository, branch: str) -> dict[str, str]:
+    """Variables that disable the branch's options for merges: they may leave out the commit, or the changes."""
+    number = int(main.without.get("GIT_CONFIG_COUNT", "0"))
+    name = branch.removeprefix("refs/heads/")
+    return {
+        "GIT_CONFIG_COUNT": str(number + 1),
+        f"GIT_CONFIG_KEY_{number}": f"branch.{name}.mergeoptions",
+        f"GIT_CONFIG_VALUE_{number}": "",
+    }
 
 
 async def count_commits(git: Git, at: Repository, base: str, tip: str) -> int:

@@ -232,6 +232,7 @@ class Worktrees:
         if any(change.is_unmerged for change in found):
             return f"The agent left conflicts in its worktree. {_stays(known)}"
         left = await commit_leftovers(self._git, place, found, known.ticket)
+        _, tip = await head_of(self._git, place)
         commits = await count_commits(self._git, place, known.base, "HEAD")
         merged = Merged(refusal="the agent did not finish")
         if answered and commits:
@@ -242,19 +243,19 @@ class Worktrees:
             return " ".join([*told, _stays(known)])
         try:
             ignored = await ignored_files(self._git, place)
-            await self._remove(tree.main, known.path, known.branch)
+            await self._remove(tree.main, known.path, known.branch, tip)
         except GitFailure as failure:
             return " ".join([*told, str(failure), _stays(known)])
         told += [f"Files that git ignores were removed with it: {_names(ignored)}."] if ignored else []
         return " ".join([*told, "The worktree and its branch were removed."])
 
-    async def _remove(self, main: Repository, path: str, branch: str) -> None:
-        """Remove a worktree in which no work can be lost, and its branch. Raises `GitFailure` if that fails."""
+    async def _remove(self, main: Repository, path: str, branch: str, *tip: str) -> None:
+        """Remove a worktree, and its branch if that is still at `tip`. Raises `GitFailure` if that fails."""
         if await in_thread(lambda: _is_link(path)):
             raise GitFailure(f"The worktree {path} was replaced by a link, so it was not removed.")
         if not await in_thread(lambda: remove_worktree(main.root, Path(path), main.common)):
             raise GitFailure(f"The worktree {path} cannot be removed. A program may be using it.")
-        await self._git.attempt(main, "update-ref", "-d", _BRANCHES + branch)
+        await self._git.attempt(main, "update-ref", "-d", _BRANCHES + branch, *tip)
 
     async def _tidy_up(self, main: Repository, known: RecordedWorktree) -> None:
         """Remove the parts of an incomplete worktree."""

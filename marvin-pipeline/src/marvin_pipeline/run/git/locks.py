@@ -13,7 +13,7 @@ from pathlib import Path
 
 from marvin_core import Timeouts
 
-_HELD = re.compile(r"Unable to create '(?P<path>[^'\n]+\.lock)': File exists")
+_HELD = re.compile(r"Unable to create '(?P<path>.+\.lock)': File exists")
 _PROC = Path("/proc")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -20,7 +19,7 @@ from marvin_core import (
 )
 
 from .locks import lock_in, set_free
-from .tries import Tries, tries_within
+from .tries import Tries
 
 _GIT = git_command("core.safecrlf=false", "core.untrackedCache=keep")
 _ENVIRONMENT = {
@@ -88,17 +87,17 @@ class ProjectGit:
 
     async def attempt(self, *arguments: str, **options: Unpack[Options]) -> ProcessResult:
         """The same, for callers that check the exit code."""
-        with self.tries() as tries:
-            result = await self._once(*arguments, **options)
-            while result.exit_code and (lock := lock_in(result.stderr)) is not None:
-                if not await self._is_free(lock) or not await tries.again():
-                    break
-                result = await self._once(*arguments, **options)  # another git may have been faster again
+        tries = self.tries()
+        result = await self._once(*arguments, **options)
+        while result.exit_code and (lock := lock_in(result.stderr)) is not None:
+            if not await self._is_free(lock) or not await tries.again():
+                break
+            result = await self._once(*arguments, **options)  # another git may have been faster again
         return result
 
-    def tries(self) -> AbstractContextManager[Tries]:
-        """The tries of an action of several commands, which have one time limit."""
-        return tries_within(_WAITS * self._timeouts.lock)
+    def tries(self) -> Tries:
+        """The tries of an action."""
+        return Tries(_WAITS * self._timeouts.lock)
 
     async def _is_free(self, lock: Path) -> bool:
         repository = await self.place("--path-format=absolute", "--git-common-dir")
@@ -108,6 +107,10 @@ class ProjectGit:
     async def place(self, *what: str) -> Path:
         """A folder that git names."""
         return Path(os.fsdecode((await self.run("rev-parse", *what)).removesuffix(b"\n")))
+
+    async def index(self) -> Path:
+        """The index of the working tree."""
+        return await self.place("--path-format=absolute", "--git-path", "index")
 
     async def prefix(self) -> str:
         """The path of the project below the top of the repository, with a slash at its end; empty at the top."""

@@ -25,7 +25,7 @@ from .reading import LINK, Entry, batches
 _TICKETS = ".tickets/"
 ALL = ("--", ".", ":(exclude).tickets")
 """Commands in the sandbox do not see the tickets, and git would report them as deleted."""
-RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff")
+RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty")
 _LOCK = ".marvin/pipeline_state.lock"
 _SUBMODULE = b"160000"
 _COMMIT = re.compile(rb"^\+Subproject commit ([0-9a-f]{40,64})$", re.MULTILINE)
@@ -35,6 +35,7 @@ _OF_THE_REPOSITORY = (b"local", b"worktree")
 _LARGE = 100_000_000
 """Bytes of a file that is not copied once more, to a private folder."""
 _TRIES = 8
+_SHOWN = 10
 _COPY = "marvin-index-"
 _FORGOTTEN = 3_600
 """Seconds after which a copy of the index was left by a killed process."""
@@ -76,17 +77,16 @@ class Staging:
         New files that should not be committed, such as keys and logs, are left out, and so are the tickets.
 
         Raises:
-            GitFault: git fails, or a tracked file cannot be read.
+            GitFault: git fails, a tracked file cannot be read, or one has a conflict.
         """
-        index = await self._git.place("--path-format=absolute", "--git-path", "index")
-        self._index = index
-        with self._git.tries() as tries:
-            for _ in range(_TRIES):
-                with suppress(_ChangedError):
-                    await self._stage()
-                    return
-                if not await tries.again():
-                    break
+        self._index = await self._git.index()
+        tries = self._git.tries()
+        for _ in range(_TRIES):
+            with suppress(_ChangedError):
+                await self._stage()
+                return
+            if not await tries.again():
+                break
         self._index = None  # a program changes it all the time
         await self._stage()
 
@@ -113,10 +113,15 @@ class Staging:
             await self._store([entry for entry in batch.entries if not is_apart[entry.name]], prefix)
 
     async def _changes(self) -> _Changes:
-        listed = await self._git.whole("diff", *RAW, "--relative", "--ignore-submodules=dirty", *ALL, limit=NAMES)
+        listed = await self._git.whole("diff", *RAW, "--relative", *ALL, limit=NAMES)
         parts = listed.split(b"\0")
         heads = [(head.split(), os.fsdecode(name)) for head, name in zip(parts[::2], parts[1::2], strict=False)]
-        tracked = {name: head[1] for head, name in heads if head[4:] != [b"U"]}
+        if unmerged := [name for head, name in heads if head[4:] == [b"U"]]:
+            raise GitFault(
+                f"Files in {self._git.folder} have conflicts that are not resolved: {', '.join(unmerged[:_SHOWN])}. "
+                "Resolve them (git status shows how), and run the pipeline again."
+            )
+        tracked = {name: head[1] for head, name in heads}
         none = b"0" * len(heads[0][0][2]) if heads else b""
         return _Changes(tracked=tracked, none=none, new=tuple(await self._new()))
 
@@ -187,9 +192,9 @@ class Staging:
             return
         stdin = await in_thread(lambda: b"".join(_packed(entries, prefix)))
         folder = await self._git.place("--absolute-git-dir")
-        index = await self._git.place("--path-format=absolute", "--git-path", "index")
+        index = await self._git.index()
         copy = own_index(folder)
-        env = {"GIT_DIR": str(folder), "GIT_INDEX_FILE": str(copy)}
+        env = {"GIT_DIR": str(folder), **of_index(copy)}
         add = ("update-index", "--add", "--replace", "-z", "--stdin")
         try:
             await in_thread(lambda: _copied(index, copy))
@@ -212,6 +217,12 @@ def _packed(entries: Sequence[Entry], prefix: bytes) -> Iterator[bytes]:
 def own_index(repository: Path) -> Path:
     """A name for another index in git's folder."""
     return repository / f"{_COPY}{os.urandom(6).hex()}"
+
+
+def of_index(index: Path) -> dict[str, str]:
+    """The variables of such an index. It is in one file: git keeps shared parts for weeks."""
+    whole = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.splitIndex", "GIT_CONFIG_VALUE_0": "false"}
+    return {"GIT_INDEX_FILE": str(index), **whole}
 
 
 def remove_left(repository: Path) -> None:

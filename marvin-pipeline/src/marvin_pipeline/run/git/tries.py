@@ -1,13 +1,10 @@
-"""Tries against others who work in the same repository: a short pause after each, and one time limit for all."""
+"""Tries against others who work in the same repository: a short pause after each, and a time limit for all."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 
 _PAUSE = (0.01, 0.1)
 """The shortest and the longest pause in seconds; two pipelines must not lose to each other in step."""
@@ -32,20 +29,3 @@ class Tries:
             return False
         await asyncio.sleep(random.uniform(*_PAUSE))
         return True
-
-
-_CURRENT: ContextVar[Tries | None] = ContextVar("tries", default=None)
-
-
-@contextmanager
-def tries_within(limit: float) -> Iterator[Tries]:
-    """The tries of an action; those of a larger one around it if there is one."""
-    current = _CURRENT.get()
-    if current is not None:
-        yield current
-        return
-    token = _CURRENT.set(made := Tries(limit))
-    try:
-        yield made
-    finally:
-        _CURRENT.reset(token)
