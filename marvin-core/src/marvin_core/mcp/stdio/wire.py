@@ -178,6 +178,6 @@ def _message(value: Any) -> SessionMessage | None:
         return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
     except ValueError:
         number = value.get("id") if isinstance(value, dict) and "method" not in value else None
-        if not isinstance(number, int | str):
+        if type(number) not in (int, str):
             return None
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=NO_ANSWER))  # a request waits for it
