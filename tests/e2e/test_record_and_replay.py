@@ -107,7 +107,7 @@ def test_a_changed_result_is_told_with_a_diff(
 def test_calls_of_an_mcp_server_are_recorded_alike_and_replayed_without_it(
     marvin: Marvin, marvin_model_server: ModelServer, elsewhere: Marvin
 ) -> None:
-    """The SDK makes the first call of a connection and Marvin the later ones; neither a cassette nor a replay shows it."""
+    """The SDK makes the first call of a connection and Marvin the later ones; no cassette and no replay shows it."""
     shutil.copy(MCP_SERVER, marvin.project / "server.py")
     command = {"command": sys.executable, "args": ["-S", "-P", str(marvin.project / "server.py"), "progress"]}
     marvin.config(json.dumps({"mcp_servers": {"trial": command}}))

@@ -1,4 +1,4 @@
-"""Servers that send what cannot be read, close a pipe, or change while they are asked: no call waits for its time-out."""
+"""Servers that send what cannot be read, close a pipe, or change while asked: no call waits for its time-out."""
 
 from __future__ import annotations
 
