@@ -34,7 +34,9 @@ class Asked:
         """The next answer; none to a question after the last one."""
         self.questions.append(question)
         try:
-            return self._answers.pop(0) if self._answers else await asyncio.Event().wait() or ""
+            if not self._answers:
+                await asyncio.Event().wait()
+            return self._answers.pop(0)
         except asyncio.CancelledError:
             self.withdrawn += 1
             raise
