@@ -111,7 +111,8 @@ def test_calls_of_an_mcp_server_are_recorded_alike_and_replayed_without_it(
     shutil.copy(MCP_SERVER, marvin.project / "server.py")
     command = {"command": sys.executable, "args": ["-S", "-P", str(marvin.project / "server.py"), "progress"]}
     marvin.config(json.dumps({"mcp_servers": {"trial": command}}))
-    add, act = ("trial__add", {"a": 2, "b": 40}), ("trial__act", {})
+    add = ("trial__add", {"a": 2, "b": 40})
+    act: tuple[str, dict[str, Any]] = ("trial__act", {})
     marvin_model_server.script(calls(add), calls(add), calls(act), calls(add, act, add), text("42 it is."))
     cassette = recorded(marvin, "--tool-search", "off", prompt="Add them.")
     results = [one for one in lines(cassette) if one["type"] == "result"]

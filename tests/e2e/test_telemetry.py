@@ -323,7 +323,8 @@ def test_all_calls_of_an_mcp_server_have_the_same_span(
     shutil.copy(MCP_SERVER, marvin.project / "server.py")
     command = {"command": sys.executable, "args": ["-S", "-P", str(marvin.project / "server.py"), "good"]}
     on(marvin, collector, f"mcp_servers: {json.dumps({'trial': command})}\n", content=True)
-    add, act = ("trial__add", {"a": 2, "b": 40}), ("trial__act", {})
+    add = ("trial__add", {"a": 2, "b": 40})
+    act: tuple[str, dict[str, Any]] = ("trial__act", {})
     marvin_model_server.script(calls(add), calls(add, act), calls(add), text("42 it is."))
     marvin.ask("--tool-search", "off", env={"TRACEPARENT": PARENT})
     spans = collector.named("execute_tool trial__add")
