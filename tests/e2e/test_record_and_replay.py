@@ -25,6 +25,7 @@ from tests.support.agents import AgentModels
 pytestmark = pytest.mark.slow
 TOO_LONG = error(400, {"error": {"message": "Too many tokens.", "code": "context_length_exceeded"}})
 NAME = "s.cassette.jsonl"
+MCP_SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
 PROMPT = "\r\n> "
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -101,6 +102,32 @@ def test_a_changed_result_is_told_with_a_diff(
     assert "return sum(items) / len(items)" in found["diff"]
     (elsewhere.project / "total.py").write_text("def total(items):\n    return sum(items) / len(items)\n")
     assert replay(elsewhere, cassette, "--tools", "real", "--on-ask", "allow-all")[1]["same"]
+
+
+def test_calls_of_an_mcp_server_are_recorded_alike_and_replayed_without_it(
+    marvin: Marvin, marvin_model_server: ModelServer, elsewhere: Marvin
+) -> None:
+    """The SDK makes the first call of a connection and Marvin the later ones; no cassette and no replay shows it."""
+    shutil.copy(MCP_SERVER, marvin.project / "server.py")
+    command = {"command": sys.executable, "args": ["-S", "-P", str(marvin.project / "server.py"), "progress"]}
+    marvin.config(json.dumps({"mcp_servers": {"trial": command}}))
+    add = ("trial__add", {"a": 2, "b": 40})
+    act: tuple[str, dict[str, Any]] = ("trial__act", {})
+    marvin_model_server.script(calls(add), calls(add), calls(act), calls(add, act, add), text("42 it is."))
+    cassette = recorded(marvin, "--tool-search", "off", prompt="Add them.")
+    results = [one for one in lines(cassette) if one["type"] == "result"]
+    alike = [
+        {name: value for name, value in one.items() if name not in ("id", "at", "elapsed")}
+        for one in results
+        if one["name"] == "trial__add"
+    ]
+    assert len(results) == 6
+    assert [one["text"] for one in alike] == ["42"] * 4
+    assert alike == [alike[0]] * 4
+    result, report = replay(elsewhere, cassette)  # which has no such server
+    assert (result.code, report["same"], report["calls"]) == (0, True, 6), report
+    result, report = replay(marvin, cassette, "--tools", "real", "--on-ask", "allow-all")
+    assert (result.code, report["same"], report["calls"]) == (0, True, 6), report
 
 
 def test_real_tools_are_under_the_permissions_of_who_replays(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
+import sys
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from tests.support.agents import TOOL, AgentModels, start
 from tests.support.collector import METRICS, TRACES, Collector
 from tests.support.money import usage
 
+MCP_SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
 PRICED = "prices: {qwen/qwen3-32b: {input: 1.0, output: 2.0}}\n"
 KEY = "sk-the-key-itself-0123456789"
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -311,3 +314,24 @@ def test_a_call_by_hand_is_a_span_of_its_own(unconfigured: Marvin, collector: Co
     assert unconfigured.run("tools", "call", "get_working_dir").code == 0
     assert collector.tree() == ["execute_tool get_working_dir"]
     assert collector.sent(METRICS)
+
+
+def test_all_calls_of_an_mcp_server_have_the_same_span(
+    marvin: Marvin, marvin_model_server: ModelServer, collector: Collector
+) -> None:
+    """The SDK makes the first call of a connection, and Marvin the later ones."""
+    shutil.copy(MCP_SERVER, marvin.project / "server.py")
+    command = {"command": sys.executable, "args": ["-S", "-P", str(marvin.project / "server.py"), "good"]}
+    on(marvin, collector, f"mcp_servers: {json.dumps({'trial': command})}\n", content=True)
+    add = ("trial__add", {"a": 2, "b": 40})
+    act: tuple[str, dict[str, Any]] = ("trial__act", {})
+    marvin_model_server.script(calls(add), calls(add, act), calls(add), text("42 it is."))
+    marvin.ask("--tool-search", "off", env={"TRACEPARENT": PARENT})
+    spans = collector.named("execute_tool trial__add")
+    assert len({span.attributes.pop("gen_ai.tool.call.id") for span in spans}) == 3
+    assert [span.attributes for span in spans] == [spans[0].attributes] * 3
+    assert spans[0].attributes["gen_ai.tool.call.result"] == "42"
+    assert {(span.parent_id, span.kind, span.failed) for span in spans} == {
+        (collector.span("invoke_agent marvin").id, "internal", False)
+    }
+    assert collector.span("execute_tool trial__act").failed

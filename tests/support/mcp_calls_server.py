@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from typing import Any
@@ -11,7 +12,14 @@ MODERN = "modern" in sys.argv
 """Whether it speaks a protocol in which results ask for input."""
 SLOW = "slow" in sys.argv
 """Whether it takes a second to begin, and another to end."""
+RESTLESS = "restless" in sys.argv
+"""Whether its list of tools changes while it is asked for the first time."""
 KEPT = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if MODERN else {}
+UNREADABLE = {"large": '"' + "x" * 16_010_000 + '"', "wide": f"[{'1,' * 600_000}1]", "deep": "[" * 200 + "]" * 200}
+"""Values for which a message is too large or too complex to be read."""
+told: list[bool] = []
+changes = 0
+"""How often its list of tools has changed."""
 calls: list[Any] = []
 cancelled: list[Any] = []
 held: list[Any] = []
@@ -27,8 +35,15 @@ def text(said: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": said}], **({"resultType": "complete"} if MODERN else {})}
 
 
+def raw(line: bytes) -> None:
+    """Write a line of any bytes."""
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.flush()
+
+
 def call(number: Any, how: str, params: dict[str, Any]) -> None:
     """Answer a call, or not."""
+    global changes
     calls.append(number)
     if how in ("calls", "cancelled"):
         send(id=number, result=text(json.dumps(calls if how == "calls" else cancelled)))
@@ -87,6 +102,29 @@ def call(number: Any, how: str, params: dict[str, Any]) -> None:
     elif how in ("last words", "many last words"):
         send(id=number, result=text("bye" if how == "last words" else "bye " * 1_000_000))
         sys.exit(0)
+    elif how == "last error":
+        send(id=number, error={"code": -32000, "message": "no cheese"})
+        os._exit(1)  # in the same moment
+    elif how == "latin":
+        raw(json.dumps({"jsonrpc": "2.0", "id": number, "result": text("caf#")}).encode().replace(b"#", b"\xe9"))
+    elif how in UNREADABLE:
+        raw(f'{{"jsonrpc":"2.0","id":{number},"result":{{"content":[],"a":{UNREADABLE[how]}}}}}'.encode())
+    elif how in ("output closes", "input closes"):
+        print("there is no cheese", file=sys.stderr, flush=True)
+        if how == "input closes":
+            send(id=number, result=text("done"))
+        os.close(1 if how == "output closes" else 0)
+        time.sleep(60)
+    elif how == "prints":
+        raw(b"called\n" * 8)
+        send(id=number, result=text(json.dumps(calls)))
+    elif how == "asks the user":
+        schema = {"type": "object", "properties": {}}
+        send(id="q", method="elicitation/create", params={"message": "Which?", "requestedSchema": schema})
+    elif how == "changes":
+        changes += 1
+        send(method="notifications/tools/list_changed")
+        send(id=number, result=text("changed"))
     elif how == "die":
         print("there is no cheese", file=sys.stderr)
         sys.exit(1)
@@ -117,7 +155,12 @@ def serve() -> None:
             send(id=number, result=able)
         elif method == "tools/list":
             schema = {"type": "object", "properties": {"how": {"type": "string"}}}
-            send(id=number, result={**KEPT, "tools": [{"name": "do", "inputSchema": schema}]})
+            tools = [{"name": name, "inputSchema": schema} for name in (["do"], ["other"])[changes % 2]]
+            if RESTLESS and not told:
+                send(method="notifications/tools/list_changed")
+                told.append(True)
+                time.sleep(0.3)
+            send(id=number, result={**KEPT, "tools": tools})
         elif method == "notifications/cancelled":
             cancelled.append(params["requestId"])
             send(id=params["requestId"], result=text("too late"))

@@ -28,11 +28,18 @@ class Asked:
     def __init__(self, answers: Sequence[str]) -> None:
         self._answers = list(answers)
         self.questions: list[str] = []
+        self.withdrawn = 0
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """The next answer."""
+        """The next answer; none to a question after the last one."""
         self.questions.append(question)
-        return self._answers.pop(0)
+        try:
+            if not self._answers:
+                await asyncio.Event().wait()
+            return self._answers.pop(0)
+        except asyncio.CancelledError:
+            self.withdrawn += 1
+            raise
 
     async def ask_text(self, question: str, choices: Sequence[str] = ()) -> str:
         """The same for any words."""
@@ -140,12 +147,13 @@ def desk_at(
     entry: Mapping[str, Any],
     timeouts: Mapping[str, Any] | None = None,
     env: Mapping[str, str] | None = None,
+    answers: Sequence[str] = (),
 ) -> Iterator[Desk]:
     """A session with one server, `trial`, that is set up in these words."""
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
     config = {"mcp_servers": {"trial": dict(entry)}, "timeouts": dict(timeouts or {})}
-    made = Desk(tmp_path / "home", work, config, env=env)
+    made = Desk(tmp_path / "home", work, config, answers, env)
     try:
         yield made
     finally:

@@ -126,7 +126,7 @@ class Processes(Protocol):
 
         Args:
             on_output: called with each piece of its standard output.
-            on_end: called once when it has ended or was closed.
+            on_end: called once when it has ended or was closed, or is ended because it closed one of these pipes.
             on_error: called with each piece of its standard error, which is dropped by default.
             outside: run it outside of the sandbox, as `run` does.
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Sequence
 from typing import Protocol
+
+from ..api.errors import ToolError
 
 _MOST_QUESTIONS = 10
 TOO_MANY = f"Only {_MOST_QUESTIONS} questions are asked in one call."
@@ -23,6 +26,37 @@ class Caller(Protocol):
     async def ask_text(self, question: str, choices: Sequence[str] = ()) -> str:
         """Ask the user for free text."""
         ...
+
+
+class Calling:
+    """The caller of a running call. A question that is open when no call runs any more is withdrawn.
+
+    The question may be that of another call: a server does not say to which one it belongs.
+    """
+
+    def __init__(self, caller: Caller, over: asyncio.Event) -> None:
+        self._caller = caller
+        self._over = over
+        self.progress = caller.progress
+
+    async def ask(self, question: str, choices: Sequence[str]) -> str:
+        """Ask the user; see `Caller`."""
+        return await self._asked(self._caller.ask(question, choices))
+
+    async def ask_text(self, question: str, choices: Sequence[str] = ()) -> str:
+        """Ask the user for free text; see `Caller`."""
+        return await self._asked(self._caller.ask_text(question, choices))
+
+    async def _asked(self, asking: Awaitable[str]) -> str:
+        asked, over = asyncio.ensure_future(asking), asyncio.ensure_future(self._over.wait())
+        try:
+            await asyncio.wait((asked, over), return_when=asyncio.FIRST_COMPLETED)
+            if asked.done():
+                return await asked
+            raise ToolError("The call in which this was asked is over.")
+        finally:
+            asked.cancel()
+            over.cancel()
 
 
 class Questions:

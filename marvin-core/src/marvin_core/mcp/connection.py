@@ -23,7 +23,7 @@ from ..util.imports import load_module
 from ..util.terminal_text import disarm, exact_line
 from ..util.text import cut, one_line
 from ..util.threads import in_thread
-from .caller import Caller
+from .caller import Caller, Calling
 from .login.kept import LoginPage
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Connection:
         """The running calls, newest last: questions of the server go to the newest."""
         self.closed = False
         """Whether the session has closed the connection."""
+        self._idle = asyncio.Event()
         self._refusal: ToolError | None = None
         self._trouble = ""
         self._patience: asyncio.Timeout | None = None
@@ -118,6 +119,9 @@ class Connection:
             ToolError: the server cannot be reached, answers with an error, or disconnects.
         """
         if caller is not None:
+            if not self.callers:
+                self._idle = asyncio.Event()
+            caller = Calling(caller, self._idle)
             self.callers.append(caller)
         try:
             client = await self.client()
@@ -132,6 +136,8 @@ class Connection:
         finally:
             if caller is not None:
                 self.callers.remove(caller)
+                if not self.callers:
+                    self._idle.set()
 
     async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> ToolResult:
         """Call a tool. Raises the same errors as `use`."""
@@ -299,7 +305,7 @@ class Connection:
             return self._refusal
         if isinstance(error, ToolError):
             return error
-        if self._fault:
+        if self._fault and (_is_end(error) or not isinstance(error, MCPError)):  # else it answered before it ended
             return ToolError(
                 f"The MCP server {self.server.name} broke off in the call: {cut(disarm(self._fault), _ERROR_SHOWN)}. "
                 "Part of it may have been done. The next call starts the server again."

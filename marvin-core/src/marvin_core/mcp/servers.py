@@ -101,8 +101,12 @@ class Servers:
         from .listing import listing_of  # imports nothing of the SDK by itself
 
         connection = self.connection(name)
-        listing = await connection.use(lambda client: listing_of(client, name))
-        self._stale.discard(name)
+        self._stale.discard(name)  # before it is asked: the list may change again meanwhile
+        try:
+            listing = await connection.use(lambda client: listing_of(client, name))
+        except BaseException:
+            self._stale.add(name)
+            raise
         before = {spec.name for spec in self._specs(name)} if name in self.known else set()
         self.known[name] = listing
         await in_thread(partial(self._listings.keep, self.configured[name], listing))

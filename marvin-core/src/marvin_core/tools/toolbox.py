@@ -189,11 +189,11 @@ class Toolbox:
         self.choose(self.selection)
 
     def add(self, spec: ToolSpec, tool: Tool | None = None) -> None:
-        """Add a tool, or replace the one with its name. `tool` is its function, if it is loaded already.
+        """Add a tool, or replace the one with its name, also a withdrawn one. `tool` is its function, if it is loaded.
 
         The configuration may exclude it like any other; the selection by --tools does not apply.
         """
-        for known in (self._specs, self._loaded, self.missing):
+        for known in (self._specs, self._loaded, self.missing, self._held):
             known.pop(spec.name, None)
         self._all[spec.name] = spec
         self._take(spec, "")

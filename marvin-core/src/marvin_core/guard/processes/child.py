@@ -107,7 +107,7 @@ class Child:
         self._expiry: asyncio.TimerHandle | None = None
         self._left = 0.0
         self._holds = 0
-        self._input = -1
+        self._input = self._needed_output = -1
         self.grace = 0.0
         """Seconds that a program with a held input has to end after the input closes; 0 if none is held."""
         self._loop = asyncio.get_running_loop()
@@ -144,6 +144,14 @@ class Child:
             self._outputs[descriptor] = _Watched(sink, enough, self._stop)
             break
 
+    def end_with_output(self) -> None:
+        """Finish when standard output ends. Must be called before any of it was read."""
+        self._needed_output = next(iter(self._outputs))  # standard output comes first
+
+    def end_soon(self) -> None:
+        """Finish even if it is still running. What it writes for a moment is read before, as it may say why."""
+        self._timers.append(self._loop.call_later(self._output_tail, self._finish))
+
     def _stop(self) -> None:
         self.had_enough = True
         self._finish()
@@ -176,7 +184,7 @@ class Child:
         self.family.reaped()
         self.exited.set()
         if self._outputs:
-            self._timers.append(self._loop.call_later(self._output_tail, self._finish))
+            self.end_soon()
         else:
             self._finish()
 
@@ -197,6 +205,8 @@ class Child:
         del self._outputs[descriptor]
         if not self._outputs and self.exited.is_set():
             self._finish()
+        elif descriptor == self._needed_output:
+            self.end_soon()
 
     def feed(self, descriptor: int, data: bytes) -> None:
         """Write the program's input as fast as the program reads it, then close it."""

@@ -46,6 +46,7 @@ class ProgramTalk:
         self._loop = asyncio.get_running_loop()
         self._ending: asyncio.Future[None] | None = None
         child.family.outlive_call()
+        child.end_with_output()
 
     @property
     def pid(self) -> int:
@@ -58,7 +59,7 @@ class ProgramTalk:
         return self._child.exit_code is None and self._ending is None
 
     def when_over(self, over: Callable[[], None]) -> None:
-        """Call this once when it ends by itself. All processes that it started are ended then."""
+        """Call this once when it ends, or closes one of its pipes. It and all that it started are ended then."""
 
         def ended(_: object) -> None:
             self._ending = self._start_ending()
@@ -93,14 +94,15 @@ class ProgramTalk:
             self._loop.remove_writer(descriptor)
 
     def _write(self, descriptor: int) -> None:
-        """Write the bytes that the program takes at once. If it no longer reads, they are dropped."""
+        """Write the bytes that the program takes at once. If it no longer reads, they are dropped, and it is ended."""
         try:
             while self._waiting:
                 del self._waiting[: os.write(descriptor, self._waiting[:65_536])]
         except BlockingIOError:
             return
-        except BrokenPipeError:  # it no longer reads, and has ended or is about to
+        except BrokenPipeError:  # it has ended, or closed its input
             self._waiting.clear()
+            self._child.end_soon()
 
     async def close(self) -> None:
         """Close its input, and make sure that all its processes end soon after."""

@@ -23,6 +23,8 @@ _FIRST = 1_000_000_000
 _TRACED = frozenset(("traceparent", "tracestate", "baggage"))
 """What the SDK adds to each request of a traced run, with values of its own."""
 _MARK = "progressToken"
+NO_ANSWER = ErrorData(code=INTERNAL_ERROR, message="the answer has neither a result nor an error")
+"""The error of an answer that is invalid."""
 
 Progress = Callable[[float, "float | None", "str | None"], None]
 """Called with the progress of a call: how much is done, of how much, and a text."""
@@ -146,7 +148,7 @@ def _settle(answer: asyncio.Future[dict[str, Any]], message: Mapping[str, Any]) 
     try:
         said = ErrorData.model_validate(message.get("error"))
     except ValueError:
-        said = ErrorData(code=INTERNAL_ERROR, message="the answer has neither a result nor an error")
+        said = NO_ANSWER
     answer.set_exception(MCPError(code=said.code, message=said.message, data=said.data))
 
 

@@ -1,7 +1,7 @@
 """The process of a server, and its messages, with limits.
 
-A message is a line of JSON. A long line is parsed in a thread. A line that never ends, or a server that never stops
-sending, ends the connection.
+A message is a line of JSON. A long line is parsed in a thread. A line that never ends, a message that is too large or
+too complex to be read, or a server that never stops sending, ends the connection: a call may wait for that message.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
+from mcp_types import JSONRPCError, JSONRPCRequest, jsonrpc_message_adapter
 
 from ...api.processes import Conversation, Processes
 from ...util.threads import in_thread
 from ...util.untrusted_json import parse_json
-from .direct import DirectCalls
+from .direct import NO_ANSWER, DirectCalls
 
 LONGEST_LINE = 16_000_000
 """The maximum size of a message in bytes."""
@@ -31,7 +32,7 @@ _LONG = 100_000
 _ERRORS_KEPT = 2_000
 """The number of last bytes of standard error that are kept, to explain a crash."""
 _NO_MESSAGE = 20
-"""The maximum number of lines that are not messages: some programs print before they serve."""
+"""The maximum number of lines between two requests that are not messages: some programs print what they do."""
 _LAST_WORDS = 1.0
 """Seconds in which a program that takes no more input may end and say why."""
 
@@ -48,7 +49,7 @@ class Wire:
         self._rest = bytearray()
         self._lines: deque[bytes] = deque()
         self._arrived = asyncio.Event()  # set until all lines have been passed on
-        self._received = 0
+        self._received = self._strange = 0
         self._errors = bytearray()
         self._talk: Conversation | None = None
         self.calls = DirectCalls(self._write, self.give_up_soon)
@@ -74,17 +75,20 @@ class Wire:
 
     async def messages(self) -> AsyncGenerator[SessionMessage]:
         """The messages for the SDK, until the stream ends."""
-        strange = 0
         try:
             while True:
                 while self._lines:
                     line = self._lines.popleft()
-                    value = await in_thread(partial(_parsed, line)) if len(line) > _LONG else _parsed(line)
+                    try:
+                        value = await in_thread(partial(_parsed, line)) if len(line) > _LONG else _parsed(line)
+                    except ValueError as error:
+                        self.give_up(f"it sent a message that cannot be read: {error}")
+                        return
                     if not self.calls.take(value):
                         message = _message(value)
                         if message is None:
-                            strange += 1
-                            if strange > _NO_MESSAGE:
+                            self._strange += 1
+                            if self._strange > _NO_MESSAGE:
                                 self.give_up("it sends what is no JSON-RPC")
                             continue
                         yield message
@@ -124,7 +128,7 @@ class Wire:
 
     def _write(self, line: bytes, *, is_request: bool) -> None:
         if is_request:  # an answer to the server's own request resets nothing
-            self._received = 0
+            self._received = self._strange = 0
         if self._talk is not None:
             self._talk.send(line + b"\n")
 
@@ -158,10 +162,14 @@ class Wire:
 
 
 def _parsed(line: bytes) -> Any:
-    """The value of a line; None if it is no JSON."""
+    """The value of a line, whose invalid UTF-8 is replaced; None if it is no JSON.
+
+    Raises:
+        ValueError: it is too large, nested too deeply, or has too many values.
+    """
     try:
-        return parse_json(line, LONGEST_LINE)
-    except ValueError:
+        return parse_json(line.decode("utf-8-sig", "replace"), LONGEST_LINE)
+    except JSONDecodeError:
         return None
 
 
@@ -169,4 +177,7 @@ def _message(value: Any) -> SessionMessage | None:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
     except ValueError:
-        return None
+        number = value.get("id") if isinstance(value, dict) and "method" not in value else None
+        if type(number) not in (int, str):
+            return None
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=NO_ANSWER))  # a request waits for it
