@@ -40,7 +40,7 @@ def test_a_commit_that_a_hook_refuses_leaves_what_is_staged(repo: Folder, argume
     hook(repo, "echo no >&2; exit 1")
     repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt; echo n > n.txt")
     told = repo.error(git_commit, message="m", **arguments)
-    assert "They are staged as before this call." in told
+    assert "The index is as before this call." in told
     assert repo.sh("git show :a.txt; git status --porcelain") == "part\nMM a.txt\n?? n.txt\n"
 
 

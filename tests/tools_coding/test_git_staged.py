@@ -64,7 +64,7 @@ def test_what_is_staged_is_kept_where_the_files_are_as_committed(
     repo.sh(f"{AS_COMMITTED}; {more}")
     before = repo.sh(STAGED)
     told = repo.error(git_commit, message="m", paths=paths)
-    assert "They are staged as before this call." in told or "Files:" not in told
+    assert "The index is as before this call." in told or "Files:" not in told
     assert repo.sh(STAGED) == before
 
 
@@ -92,7 +92,7 @@ def test_what_is_staged_is_kept_where_the_files_are_as_committed_if_the_commit_i
 def test_what_is_staged_in_part_is_kept_if_a_hook_formats_it_and_fails(repo: Folder, *, add_all: bool) -> None:
     hook(repo, "tr a-z A-Z < a.txt > n; mv n a.txt; git add a.txt; exit 1")
     repo.sh("echo part > a.txt; git add a.txt; echo part and more > a.txt")
-    assert "They are staged as before this call." in repo.error(git_commit, message="m", add_all=add_all)
+    assert "The index is as before this call." in repo.error(git_commit, message="m", add_all=add_all)
     assert repo.sh("git show :a.txt; cat a.txt") == "part\nPART AND MORE\n"
 
 

@@ -117,7 +117,9 @@ class Place:
         await in_thread(lambda: remove_worktree_locks(self._folder, Path(order.tree), common))
 
     async def remove(self, order: ReviewOrder, *, with_branch: bool = False) -> None:
-        """Remove a worktree, and its branch if that is empty, unless a tracked file has uncommitted changes.
+        """Remove a worktree, and its branch if that is empty.
+
+        It stays if a tracked file has uncommitted changes, or no branch has the commits of an agent.
 
         Other files left there are caches, logs and the like, which are never committed.
         """
@@ -128,6 +130,8 @@ class Place:
             return
         tip = await tree._try("rev-parse", "--verify", "--quiet", "HEAD")
         is_empty = (await tree._try("diff", "--quiet", "--ignore-submodules=dirty", order.base, "HEAD")).exit_code == 0
+        if not is_empty and not await tree._is_on_a_branch():
+            return
         if with_branch and is_empty:  # `git branch -D` refuses while the worktree is there
             await self._try("update-ref", "-d", f"refs/heads/{order.branch}", tip.output.decode().strip())
         # Not with git: a sandbox cannot remove its own root folder, and git follows links that are swapped in.
@@ -166,6 +170,10 @@ class Place:
             await self._run("symbolic-ref", "HEAD", wanted)
         else:  # it went back to before the fixes
             await self._run("checkout", "--quiet", "-B", order.branch, tip)
+
+    async def _is_on_a_branch(self) -> bool:
+        listed = await self._try("for-each-ref", "--count=1", "--contains=HEAD", "refs/heads")
+        return listed.exit_code == 0 and bool(listed.output)
 
     async def _common(self) -> Path:
         """Git's folder, which all worktrees share."""

@@ -234,7 +234,8 @@ class ReviewWork:
             commits = await place.tidy(order)
         except MarvinError as error:
             self._control.warn(str(error))
-            end = end.replace(reason=f"{end.reason} {error}")
+            end = end.replace(reason=f"{end.reason} {error} What is not committed is in {order.tree}.")
+            can_go_on = True
         job = await self._keep(state, end, commits)
         report = self._jobs.report(order.id)
         text = job_text(job, report=str(report))

@@ -13,7 +13,7 @@ from marvin_core import Processes, Timeouts, in_thread, output_text
 from .git.commits import BETWEEN_COMMITS, Commits
 from .git.locks import identity
 from .git.project_git import NAMES, OUTPUT, GitFault, ProjectGit
-from .git.staging import ALL, RAW, Staging, of_index, own_index, remove_left, removed
+from .git.staging import ALL, RAW, WHOLE, Staging, of_index, own_index, remove_left, removed
 
 _NAME, _ADDRESS = "Marvin", "marvin@localhost"
 _WHO = ("-c", f"user.name={_NAME}", "-c", f"user.email={_ADDRESS}")
@@ -143,7 +143,7 @@ class Checkpoints:
         arguments = ("commit-tree", *parent, "-F", "-", await self._tree(head, staged))
         commit = (await self._git.run(*arguments, who=who, stdin=message.encode("utf-8", "replace"))).decode().strip()
         moved = await self._git.attempt("update-ref", "-m", "commit: checkpoint", "HEAD", commit, head, who=who)
-        if moved.exit_code:
+        if moved.exit_code != 0:  # None: it took too long
             if await self.newest() == head:
                 raise self._git.fault("update-ref", moved)
             return False
@@ -156,10 +156,10 @@ class Checkpoints:
         env = of_index(index)
         try:
             if head:
-                await self._git.run("read-tree", head, env=env)
-            lines = _as_index(staged)
-            await self._git.run("update-index", "-z", "--add", "--replace", "--index-info", env=env, stdin=lines)
-            return (await self._git.run("write-tree", env=env)).decode().strip()
+                await self._git.run("read-tree", head, who=WHOLE, env=env)
+            update, lines = ("update-index", "-z", "--add", "--replace", "--index-info"), _as_index(staged)
+            await self._git.run(*update, who=WHOLE, env=env, stdin=lines)
+            return (await self._git.run("write-tree", who=WHOLE, env=env)).decode().strip()
         finally:
             await in_thread(lambda: removed(index))
 

@@ -11,15 +11,18 @@ from typing import Annotated
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
 
 from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
-from .contents import FILE_MODES, Stored, differing, in_commit, in_index, why_differing
+from .contents import FILE_MODES, differing, in_commit, in_index, why_differing
 from .place import Place, find
-from .restaging import Attempt, begun, clear_index, stage_as_before, staged_as_is, unstaged
+from .restaging import Attempt, begun, clear_index, stage_as_before, staged_as_is, unstaged, within
 from .running import ERROR_LIMIT, completed, failure, names, try_read, try_write
 from .staging import Staged, shortened, stage, summary
 from .undo import Before, Newest, forget, newest, resume, taken_back, undo_commit
 
 _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
 _SAMPLE = 8_000
+_NOT_MADE = re.compile(rb"^fatal: cannot lock ref", re.MULTILINE)
+"""What git says if somebody else commits in the same moment."""
+_MISSING = "Not in the commit, because a hook or another program has unstaged it: {}."
 _MARKER = re.compile(rb"(?:<{7,}|>{7,}) ")  # longer with the attribute conflict-marker-size
 
 
@@ -93,13 +96,18 @@ async def _commit(context: ToolContext, place: Place, attempt: Attempt) -> ToolR
 
 async def _finished(context: ToolContext, place: Place, attempt: Attempt, result: ProcessResult) -> ToolResult:
     """Complete a commit, once git has ended."""
-    before, what = attempt.before, summary(one.summary for one in attempt.files)
     made, own = await _made_by(context, attempt, result)
     if not made.commit:
         raise await _failed(context, place, attempt, result)
-    said = await _confirm(context, place, attempt, made)
-    told = _committed(result, own, "\n".join(filter(None, (what and f"Files: {what}.", attempt.note, said))), place)
-    back = taken_back(made, before, own)
+    missing = await _confirm(context, place, attempt, made)
+    try:
+        said = await clear_index(context, place, attempt)
+    except ToolError as error:  # the commit is made
+        said = str(error)
+    what = summary(one.summary for one in attempt.files if one.name not in missing)
+    notes = (what and f"Files: {what}.", _MISSING.format(shortened(missing)) if missing else None, attempt.note, said)
+    told = _committed(result, own, "\n".join(filter(None, notes)), place)
+    back = taken_back(made, attempt.before, own)
     return told.replace(undo=call_of(git_commit, message=attempt.message, take_back=back)) if back else told
 
 
@@ -109,7 +117,7 @@ async def _failed(context: ToolContext, place: Place, attempt: Attempt, result: 
     what = summary(one.summary for one in attempt.files)
     try:
         said = await stage_as_before(context, place, attempt)
-        what = what and f"Files: {what}. They are staged as before this call."
+        what = what and f"Files: {what}. The index is as before this call."
     except ToolError as error:  # why there is no commit is to be told as well
         what, said = what and f"Files: {what}.", str(error)
     return ToolError("\n".join(filter(None, (str(why), attempt.note, what, said))))
@@ -120,6 +128,8 @@ async def _made_by(context: ToolContext, attempt: Attempt, result: ProcessResult
 
     git may fail afterwards, as when a hook ends it.
     """
+    if result.exit_code == 1 or (result.exit_code and _NOT_MADE.search(result.stderr)):
+        return Newest(), ""  # the newest commit is somebody else's
     made, own = await newest(context), _told(result)
     if result.exit_code != 0:
         return (made, made.commit) if await _is_own(context, attempt, made) else (Newest(), "")
@@ -140,23 +150,28 @@ async def _is_own(context: ToolContext, attempt: Attempt, made: Newest) -> bool:
     return attempt.message.strip().splitlines()[0].rstrip() in said.output.decode("utf-8", "replace")
 
 
-async def _confirm(context: ToolContext, place: Place, attempt: Attempt, made: Newest) -> str:
+async def _confirm(context: ToolContext, place: Place, attempt: Attempt, made: Newest) -> Sequence[str]:
     """Undo the commit just made if it has other content than was staged and than is in the files.
 
     Given paths, git reads each file twice, for the commit and for the index. Without them, only a hook may have read
     files, and one that deletes a file from the index may mean it.
 
     Returns:
-        What is not staged any more; empty if all of it is.
+        The files that were staged and are not in the commit.
     """
     before = attempt.before
-    changed: Sequence[Stored] = ()
-    wrong: Sequence[str] = ()
-    if made.tree != before.index:  # otherwise the commit has what was staged before the call
+    if made.tree == before.index and attempt.files == within(attempt.known, attempt.only):
+        return ()  # the commit has what was staged before the call
+    try:
         changed = await in_commit(context, place, made.commit, made.parents)
         wrong = await differing(context, [one for one in changed if attempt.only or one.status != "D"], attempt.files)
+    except ToolError as error:
+        raise ToolError(
+            f"The commit {made.commit[:8]} was made, but was not compared with the files. {error}"
+        ) from error
     if not wrong:
-        return await clear_index(context, place, attempt)
+        missing = {one.name for one in attempt.files} - {one.name for one in changed}
+        return sorted(missing) if _is_next(made, before) else ()
     why = why_differing(wrong)
     try:
         await undo_commit(context, place, made.commit, "", is_own=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from marvin_core import Record, ToolContext, ToolError
 
+from .copies import is_held
 from .running import failure, try_read
 
 _STEPS = {
@@ -139,7 +140,7 @@ def remove_left(git_dir: Path) -> None:
                 continue
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
-            else:
+            elif not is_held(Path(entry.path)):  # a copy has the time of its index
                 os.unlink(entry.path)
 
 

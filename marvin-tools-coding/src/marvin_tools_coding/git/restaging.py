@@ -9,22 +9,20 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-import shutil
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from marvin_core import Record, ToolContext, ToolError, in_thread
 
 from .contents import FILE_MODES, SUBMODULE, Stored, differing, empty_tree, in_index, put_back, why_differing
+from .copies import check_left, copied, is_copy_of, owed, way_back
 from .place import Place
 from .running import LOCK_PAUSE, LOCK_TRIES, completed, read
 from .staging import shortened
 from .undo import Before, newest, state_before
 
-_KEPT = "marvin-staged-"
-"""The first characters of the name of a copy with something that the user has staged."""
 _TRIES = 3
 _COMMANDS = 5
 """How many commands an answer lists."""
@@ -39,8 +37,8 @@ class Attempt(Record):
     only: Sequence[str]
     """The paths that git is given, empty if it commits what is staged."""
     index: Path
-    copy: Path
-    """A copy of the index as it was before the call; there is none if there was no index."""
+    copy: Path | None
+    """A copy of the index as it was before the call; None if there was no index."""
     known: Sequence[Stored]
     """What was staged before the call, compared with the commit of the branch."""
     files: Sequence[Stored]
@@ -56,51 +54,23 @@ async def begun(context: ToolContext, place: Place, message: str, only: Sequence
     """A call that is about to stage and commit. Raises `ToolError` if the index cannot be copied."""
     said = await read(context, "git commit", ["rev-parse", "--path-format=absolute", "--git-path", "index"])
     index = Path(said.output.decode("utf-8", "surrogateescape").rstrip("\n"))  # the user may have set another one
-    await in_thread(lambda: _check_left(place.git_dir, index))
     before = await state_before(context, place)
+    await in_thread(lambda: check_left(place.git_dir, index, before.head))
     known = await in_index(context, place, [], before.head)
-    copy = place.git_dir / f"{_KEPT if known else 'marvin-index-'}{os.getpid()}-{time.monotonic_ns()}"
-    attempt = Attempt(
-        message=message,
-        before=before,
-        only=only,
-        index=index,
-        copy=copy,
-        known=known,
-        files=within(known, only),
-        staged=known,
-    )
-    try:
-        # By its time, git knows the files that have changed in the moment it was written.
-        copying = shutil.copy2 if known else shutil.copy
-        await in_thread(lambda: _copied(index, copy, copying), to_the_end=True)
-        yield attempt
-    finally:
-        copy.unlink(missing_ok=True)
-
-
-def _copied(index: Path, copy: Path, copying: Callable[[Path, Path], object]) -> None:
-    try:
-        with suppress(FileNotFoundError):  # nothing was ever staged
-            copying(index, copy)
-    except OSError as error:
-        raise ToolError(f"Nothing was committed: the index cannot be copied: {error.strerror}.") from error
-
-
-def _check_left(git_dir: Path, index: Path) -> None:
-    """Refuse to commit once a call was killed that has staged something else than the user had."""
-    for left in sorted(git_dir.glob(f"{_KEPT}*")):
-        try:
-            os.kill(int(left.name.removeprefix(_KEPT).partition("-")[0]), 0)
-        except (ProcessLookupError, ValueError, OverflowError):
-            path = shlex.quote(str(left))
-            raise ToolError(
-                "Nothing was committed: an earlier git_commit was killed. What the user had staged before it is kept "
-                f"in {left}. Ask the user. To stage that again, run_command: mv {path} {shlex.quote(str(index))}; if "
-                f"it is not wanted, or git_log shows that the commit was made: rm {path}"
-            ) from None
-        except PermissionError:
-            continue
+    with ExitStack() as held:
+        copy = await in_thread(
+            lambda: copied(index, place.git_dir, before.head, held, is_staged=bool(known)), to_the_end=True
+        )
+        yield Attempt(
+            message=message,
+            before=before,
+            only=only,
+            index=index,
+            copy=copy,
+            known=known,
+            files=within(known, only),
+            staged=known,
+        )
 
 
 async def staged_as_is(
@@ -158,17 +128,36 @@ async def stage_as_before(context: ToolContext, place: Place, attempt: Attempt, 
     Raises:
         ToolError: it could not be staged; the text says how to.
     """
-    async with _locked(attempt) as lock:
-        base = attempt.before.head or await empty_tree(context)
-        now = await in_index(context, place, [], base)
-        kept = await _committed_since(context, place, attempt, now)
-        changed = [] if attempt.staged is None else _changed(attempt.staged, now)
-        ours = {one.name for one in (*attempt.known, *attempt.files)} | {one.name for one in kept}
-        others = [one for one in changed if one.name not in ours]
-        bad = {*wrong, *await differing(context, changed, [*attempt.files, *attempt.known, *kept])}
-        await in_thread(lambda: _replace(attempt, lock), to_the_end=True)
-    await put_back(context, [*kept, *(one for one in others if one.path not in bad)])
+    if await in_thread(lambda: is_copy_of(attempt.copy, attempt.index)):
+        return ""
+    attempt = attempt.replace(copy=await in_thread(lambda: owed(attempt.copy), to_the_end=True))
+    try:
+        async with _locked(attempt):
+            now = await in_index(context, place, [], attempt.before.head or await empty_tree(context))
+            kept = await _committed_since(context, place, attempt, now)
+            await in_thread(lambda: _replace(attempt), to_the_end=True)
+    except (ToolError, OSError) as error:
+        raise ToolError(f"{error}\n{await _way_back(context, attempt)}") from error
+    changed = _changed(attempt.known if attempt.staged is None else attempt.staged, now)
+    ours = {one.name for one in (*attempt.known, *attempt.files)} | {one.name for one in kept}
+    others = [one for one in changed if one.name not in ours]
+    if attempt.staged is None:  # nothing tells what the call itself has staged below the paths
+        own = {one.name for one in within(changed, attempt.only)}
+        apart = {one.name for one in others} - own
+        kept = [*kept, *(one for one in others if one.name in apart)]
+        changed, others = [one for one in changed if one.name not in apart], []
+    await put_back(context, kept)
+    bad = {*wrong, *await differing(context, changed, [*attempt.files, *attempt.known, *kept])}
+    await put_back(context, [one for one in others if one.path not in bad])
     return unstaged(attempt, changed, bad)
+
+
+async def _way_back(context: ToolContext, attempt: Attempt) -> str:
+    if attempt.copy is None:
+        return "What the call has staged is still staged."
+    lock = f"rm -f {shlex.quote(f'{attempt.index}.lock')}; "
+    how = way_back(attempt.copy, attempt.index, (await newest(context)).commit, lock=lock)
+    return f"What was staged before is not staged again. It is kept in {attempt.copy}. Wait until no git runs. {how}"
 
 
 async def _committed_since(
@@ -191,42 +180,36 @@ def _changed(then: Sequence[Stored], now: Sequence[Stored]) -> Sequence[Stored]:
 
 
 @asynccontextmanager
-async def _locked(attempt: Attempt) -> AsyncIterator[Path]:
-    """The lock of the index, as git holds it, for `_replace`, which ends it: then it may be that of another git.
+async def _locked(attempt: Attempt) -> AsyncIterator[None]:
+    """Hold the lock of the index, as git does.
 
     Raises:
         ToolError: another git holds it for too long.
     """
     lock = attempt.index.with_name(f"{attempt.index.name}.lock")
-    for left in reversed(range(LOCK_TRIES)):
-        with suppress(FileExistsError):
-            lock.open("xb").close()
-            break
-        if not left:
-            kept = attempt.copy.with_name(f"{attempt.copy.name}-kept")
+    with await _opened(lock) as file:  # as long as it is open, no other lock is taken for it
+        try:
+            yield
+        finally:
             with suppress(FileNotFoundError):
-                os.link(attempt.copy, kept)
-            raise ToolError(
-                f"Another git holds {lock}, so what was staged before could not be staged again. Once no git runs, "
-                f"run_command: rm -f {shlex.quote(str(lock))}; mv {shlex.quote(str(kept))} "
-                f"{shlex.quote(str(attempt.index))}"
-            )
+                if os.path.samestat(os.fstat(file.fileno()), os.lstat(lock)):
+                    lock.unlink()
+
+
+async def _opened(lock: Path) -> BinaryIO:
+    for _ in range(LOCK_TRIES):
+        with suppress(FileExistsError):
+            return lock.open("xb")
         await asyncio.sleep(LOCK_PAUSE)
-    try:
-        yield lock
-    except BaseException:
-        lock.unlink(missing_ok=True)
-        raise
+    raise ToolError(f"Another git holds {lock}.")
 
 
-def _replace(attempt: Attempt, lock: Path) -> None:
+def _replace(attempt: Attempt) -> None:
     """Have the index be as it was, with its time. Blocks."""
-    if attempt.copy.exists():
-        shutil.copy2(attempt.copy, lock)
-        lock.replace(attempt.index)
-    else:
+    if attempt.copy is None:
         attempt.index.unlink(missing_ok=True)
-        lock.unlink()
+    else:
+        attempt.copy.replace(attempt.index)  # a second copy may have no room on the disk by now
 
 
 async def clear_index(context: ToolContext, place: Place, attempt: Attempt) -> str:
@@ -250,16 +233,18 @@ def within(stored: Iterable[Stored], only: Sequence[str]) -> Sequence[Stored]:
 def unstaged(attempt: Attempt, stored: Sequence[Stored], paths: Collection[str]) -> str:
     """How to stage again what of some paths was staged; empty without paths.
 
-    If git was given paths, it may itself have read what it staged, and elsewhere. Then nothing leads to that content.
+    If git was given paths, or staging fails, git may itself have read what it staged, and elsewhere. Then nothing leads
+    to that content.
     """
     found = [one for one in stored if one.path in paths and one.mode in _CAN_BE_STAGED]
     if not found:
         return ""
     said = "was staged during the call, with other content than the files have, and is not staged any more"
+    may_be_elsewhere = bool(attempt.only) or attempt.staged is None
     told = [
         f"git update-index --add --cacheinfo {one.mode},{one.hash},{shlex.quote(one.name)}"
         for one in found
-        if not attempt.only and one.name.encode("utf-8", "replace").decode() == one.name
+        if not may_be_elsewhere and one.name.encode("utf-8", "replace").decode() == one.name
     ][:_COMMANDS]
     if not told:
         return f"This {said}: {shortened([one.path for one in found])}."

@@ -23,6 +23,8 @@ class Merged(Record):
     """The changed files of the main folder, by their names in git."""
     refusal: str = ""
     conflicts: tuple[str, ...] = ()
+    is_elsewhere: bool = False
+    """Whether another branch was checked out when git moved one."""
 
 
 class Merging:
@@ -41,7 +43,7 @@ class Merging:
         for _ in range(_TRIES):
             merged = await self._merged(main, place, at, into, title)
             before, at = at, await head_of(self._git, main)
-            if merged.commit or at == before:
+            if merged.commit or merged.is_elsewhere or at == before:
                 return merged
         return Merged(refusal="the main folder got new commits at each attempt")
 
@@ -97,8 +99,16 @@ class Merging:
             return Merged(refusal=f"the main folder has uncommitted changes or new commits. git says: {said(moved)}")
         has_moved = await self._git.attempt(main, "merge-base", "--is-ancestor", commit, branch)
         if has_moved.exit_code != 0:
-            return Merged(refusal="the main folder was switched to another branch meanwhile")
+            return Merged(refusal=await self._elsewhere(main, commit), is_elsewhere=True)
         return Merged(commit=commit, files=tuple(files))
+
+    async def _elsewhere(self, main: Repository, commit: str) -> str:
+        """Why a merge did not move its branch: git moves the one that is checked out when it ends."""
+        now, head = await head_of(self._git, main)
+        where = now.removeprefix("refs/heads/") or "no branch"
+        has_it = await self._git.attempt(main, "merge-base", "--is-ancestor", commit, head)
+        got = ", which has the changes now" if has_it.exit_code == 0 else ""
+        return f"the main folder was switched to {where} in the same moment{got}"
 
 
 def _without_options(main: Repository, branch: str) -> dict[str, str]:

@@ -41,8 +41,8 @@ class GitFault(MarvinError):
 class Options(TypedDict, total=False):
     """How to run a git command.
 
-    These are the committer, the program that starts git, variables, the input, the bytes of output, and whether
-    outside of the sandbox.
+    These are settings such as the committer, the program that starts git, variables, the input, the bytes of output,
+    and whether outside of the sandbox.
     """
 
     who: Sequence[str]

@@ -36,7 +36,9 @@ _LARGE = 100_000_000
 """Bytes of a file that is not copied once more, to a private folder."""
 _TRIES = 8
 _SHOWN = 10
-_COPY = "marvin-index-"
+WHOLE = ("-c", "core.splitIndex=false")
+"""A setting for another index, so that it is in one file: git keeps shared parts for weeks."""
+_COPY = "marvin-checkpoint-"
 _FORGOTTEN = 3_600
 """Seconds after which a copy of the index was left by a killed process."""
 
@@ -198,7 +200,7 @@ class Staging:
         add = ("update-index", "--add", "--replace", "-z", "--stdin")
         try:
             await in_thread(lambda: _copied(index, copy))
-            await self._git.run(*add, through=_PRIVATE, env=env, stdin=stdin)
+            await self._git.run(*add, through=_PRIVATE, who=WHOLE, env=env, stdin=stdin)
             listed = await self._git.whole("ls-files", "--stage", "--full-name", "-z", env=env, limit=NAMES)
         finally:
             await in_thread(lambda: removed(copy))
@@ -220,9 +222,8 @@ def own_index(repository: Path) -> Path:
 
 
 def of_index(index: Path) -> dict[str, str]:
-    """The variables of such an index. It is in one file: git keeps shared parts for weeks."""
-    whole = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.splitIndex", "GIT_CONFIG_VALUE_0": "false"}
-    return {"GIT_INDEX_FILE": str(index), **whole}
+    """The variables of such an index; `WHOLE` belongs to each call that writes it."""
+    return {"GIT_INDEX_FILE": str(index)}
 
 
 def remove_left(repository: Path) -> None:
