@@ -191,13 +191,15 @@ def test_beside_a_program_that_commits_all_the_time_a_checkpoint_is_made_between
 
 def test_what_a_killed_marvin_left_in_the_repository_is_removed(tmp_path: Path) -> None:
     sh(tmp_path, BEGIN)
-    old, new = (tmp_path / ".git" / f"marvin-index-{name}" for name in ("old", "new"))
-    for path in (old, new):
+    old, new = (tmp_path / ".git" / f"marvin-checkpoint-{name}" for name in ("old", "new"))
+    of_a_commit = tmp_path / ".git" / "marvin-index-old"  # it has the time of the index that it is a copy of
+    for path in (old, new, of_a_commit):
         path.touch()
-    os.utime(old, (0, 0))
+    for path in (old, of_a_commit):
+        os.utime(path, (0, 0))
     with checkpoints(tmp_path) as (made, loop):
         loop.run(made.prepare())
-    assert (old.exists(), new.exists()) == (False, True)
+    assert [path.exists() for path in (old, new, of_a_commit)] == [False, True, True]
 
 
 @pytest.mark.slow
@@ -390,3 +392,36 @@ def test_the_branch_of_a_review_that_has_a_commit_is_not_removed_as_empty(tmp_pa
     assert not Path(order.tree).exists()
     assert sh(tmp_path, f"git log --format=%s main..{order.branch} || true", check=False) == "Late\n" * is_late
     assert (order.branch in sh(tmp_path, "git branch --list")) == is_late
+
+
+@pytest.mark.slow
+def test_a_branch_that_takes_too_long_to_move_is_told(tmp_path: Path) -> None:
+    """Nothing would be committed."""
+    sh(tmp_path, BEGIN + "; git config core.filesRefLockTimeout 300000; touch .git/refs/heads/main.lock new")
+    with asyncio.Runner() as loop:
+        runner = ProcessRunner(Folders(root=tmp_path, base=tmp_path), ENV, Timeouts())
+        try:
+            with pytest.raises(GitFault, match="update-ref took too long"):
+                loop.run(Checkpoints(tmp_path, runner, 10).checkpoint("Marvin's"))
+        finally:
+            loop.run(runner.close())
+
+
+@pytest.mark.parametrize("has_branch", [False, True])
+def test_a_review_whose_commits_no_branch_has_keeps_its_worktree(tmp_path: Path, has_branch: bool) -> None:
+    sh(tmp_path, BEGIN)
+
+    async def work() -> ReviewOrder:
+        runner = ProcessRunner(Folders(root=tmp_path, base=tmp_path), ENV, Timeouts())
+        try:
+            place = Place(tmp_path, runner, 60)
+            order = await place.open(await place.base(), "", "", 1)
+            sh(Path(order.tree), "git switch -q --detach; echo 1 > shared; git commit -qam Apart; echo 1 > new")
+            if has_branch:
+                sh(Path(order.tree), "git branch theirs")
+            await place.remove(order, with_branch=True)
+            return order
+        finally:
+            await runner.close()
+
+    assert Path(asyncio.run(work()).tree).exists() != has_branch

@@ -315,3 +315,22 @@ def test_a_reviewer_of_odd_habits_ends_as_designed(marvin: Marvin, models: Pipel
     assert "  ended  " in done.text
     assert "below_floor" in done.text
     assert models.asked == [REVIEWER, REVIEWER]
+
+
+def test_what_could_not_be_committed_in_the_end_stays_in_the_worktree(
+    marvin: Marvin, models: PipelineModels, project: Path
+) -> None:
+    models.scripts[REVIEWER] = steps(PASSED)
+    models.holds[REVIEWER] = threading.Event()
+    job = started(marvin)
+    wait_until(lambda: models.asked.count(REVIEWER) == 2, "the reviewers to ask", limit=200)
+    (tree,) = (project / ".marvin" / "worktrees").glob("review-*")
+    (tree / "new.py").write_text("new = True\n")
+    head = marvin.git("rev-parse", "HEAD")
+    (project / ".git" / "worktrees" / tree.name / "MERGE_HEAD").write_text(f"{head.strip()}\n")
+    models.holds[REVIEWER].set()
+    wait_until(lambda: state_of(marvin) != "running", "the review to end", limit=200)
+    wait_until(lambda: not processes_in(marvin.home), "all to be gone", limit=100)
+    assert (tree / "new.py").exists()
+    told = marvin.run("tools", "call", "review_status", f"job_id={job}").text
+    assert f"What is not committed is in {tree}" in told.replace("\n", " ")

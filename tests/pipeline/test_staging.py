@@ -157,3 +157,10 @@ def test_new_attributes_hold_for_very_many_files(tmp_path: Path) -> None:
     listed = sh(tmp_path, "git ls-tree -r HEAD")
     assert listed.count(sh(tmp_path, "echo a | git hash-object --stdin").strip()) == 5100
     assert sh(tmp_path, "git status --porcelain") == ""
+
+
+def test_settings_of_git_in_the_environment_hold(tmp_path: Path) -> None:
+    sh(tmp_path, "git init -q .; git config user.name Ada; git config user.email ada@example.com")
+    (tmp_path / "crlf.txt").write_bytes(b"a\r\n")
+    checkpoint(tmp_path, GIT_CONFIG_COUNT="1", GIT_CONFIG_KEY_0="core.autocrlf", GIT_CONFIG_VALUE_0="input")
+    assert sh(tmp_path, "git show HEAD:crlf.txt") == "a\n"

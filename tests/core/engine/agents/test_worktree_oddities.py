@@ -148,3 +148,15 @@ def test_a_file_that_git_ignores_in_the_main_folder_is_not_replaced(repository: 
     told = repository.agent(work)
     assert secret.read_text() == "the user's\n"
     assert "not merged: the main folder has uncommitted changes" in told
+
+
+def test_a_switch_in_the_moment_of_the_merge_is_told_with_the_branch_that_has_the_changes(
+    repository: TestRepository,
+) -> None:
+    repository.git("branch", "theirs")
+    repository.git("config", "filter.switch.smudge", "git symbolic-ref HEAD refs/heads/theirs; cat")
+    (repository.root / ".git/info").mkdir(exist_ok=True)
+    (repository.root / ".git/info/attributes").write_text("new.txt filter=switch\n")
+    told = repository.agent(change)
+    assert "the main folder was switched to theirs in the same moment, which has the changes now" in told
+    assert repository.git("show", "theirs:new.txt") == "new\n"
