@@ -87,11 +87,12 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
 def _check_permissions(span: Span, todo: Sequence[Change]) -> None:
     """Raise `MarvinError` if files have neither their earlier permissions nor those that the commands left."""
     expected = dict(span.chmods)
-    for one in todo if span.modes_after is not None else ():
-        if one.before is not None and one.after is not None and not one.after.is_link:
-            name = os.fsdecode(one.path)
-            after = span.modes_after.get(name, usual_mode(one.after))
-            expected[name] = span.modes.get(name, usual_mode(one.before)), after
+    for one in todo:
+        if span.modes_after is None or one.before is None or one.after is None or one.after.is_link:
+            continue
+        name = os.fsdecode(one.path)
+        after = span.modes_after.get(name, usual_mode(one.after))
+        expected[name] = span.modes.get(name, usual_mode(one.before)), after
     now = {name: permissions_now(Path(span.root), name) for name in expected}
     others = [
         f"{name} ({mode:03o} instead of {expected[name][1]:03o})"

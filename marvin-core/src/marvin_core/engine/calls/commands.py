@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ class _Open(Record):
     commands: Sequence[str] = ()
     ran: Sequence[tuple[int, int]] = ()
     """When each of them began and ended, in nanoseconds since the epoch."""
-    between: Set[str] = frozenset()
+    between: frozenset[str] = frozenset()
     """The files that were found changed while none of them ran."""
 
 
@@ -126,7 +126,7 @@ class CommandSpans:
         if self._open is None:
             return
         ended, self._open = self._open, None
-        ended = ended.replace(commands=list(self._commands), ran=list(self._ran), between=set(self._between))
+        ended = ended.replace(commands=list(self._commands), ran=list(self._ran), between=frozenset(self._between))
         closing = asyncio.ensure_future(self._close(ended))
         try:
             await asyncio.shield(closing)

@@ -132,6 +132,8 @@ class UndoLedger:
         self._folder = base / name
         self._root = str(folder)
         self._unswept = limits.undo_bytes
+        self._last: dict[str, tuple[int, str]] = {}
+        """When each folder was last changed, and the newest time in it."""
         self._lock = threading.Lock()
 
     def record(self, entry: LedgerEntry, inverse: Inverse) -> Path:
@@ -151,12 +153,14 @@ class UndoLedger:
 
     def _newest(self) -> int:
         """The greatest time in the names of all entries, whichever folder they are about."""
-        times: list[str] = []
-        with suppress(FileNotFoundError):
-            for folder in os.listdir(self._base):
+        with suppress(FileNotFoundError), os.scandir(self._base) as folders:
+            for folder in folders:
                 with suppress(OSError):
-                    times += [name[:_DIGITS] for name in os.listdir(self._base / folder)]
-        return int(max(filter(str.isdecimal, times), default="0"))
+                    changed = folder.stat().st_mtime_ns
+                    if self._last.get(folder.path, (0, ""))[0] != changed:
+                        times = [name[:_DIGITS] for name in os.listdir(folder.path)]
+                        self._last[folder.path] = changed, max(filter(str.isdecimal, times), default="0")
+        return max((int(newest) for _, newest in [*self._last.values()]), default=0)
 
     def entries(self) -> Iterator[LedgerEntry]:
         """The calls that can be undone, newest first."""
