@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from marvin_core import ToolError
 from tests.core.mcp.support_mcp import Desk, desk_at, text_of
 
 SERVER = Path(__file__).parents[2] / "support" / "mcp_calls_server.py"
@@ -75,6 +76,10 @@ def test_a_server_that_prints_in_each_call_is_not_ended(desk: Desk) -> None:
     assert len(json.loads(say(desk, "calls"))) >= 10
 
 
+def test_a_log_in_json_is_no_answer(desk: Desk) -> None:
+    assert say(desk, "logs") == "done"
+
+
 def test_a_tool_that_was_gone_and_comes_back_is_offered_again(desk: Desk) -> None:
     assert say(desk, "changes") == "changed"
     desk.learn()
@@ -114,4 +119,19 @@ def test_a_list_that_changes_while_it_is_asked_for_is_asked_for_again(tmp_path: 
         made.learn()
         assert made.source.servers.unknown() == ["trial"]
         made.learn()
+        assert made.source.servers.unknown() == []
+
+
+def test_a_known_server_that_cannot_be_asked_stays_known(tmp_path: Path) -> None:
+    """Each prompt would wait for it."""
+    program = tmp_path / "server.sh"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -S -P {SERVER} "$@"\n')
+    program.chmod(0o755)
+    with desk_at(tmp_path, {"command": str(program), "args": []}) as made:
+        made.learn()
+        assert made.source.servers.unknown() == []
+        assert "broke off" in say(made, "die")
+        program.write_text("#!/bin/sh\nexit 1\n")
+        with pytest.raises(ToolError):
+            made.run(made.source.servers.ask("trial"))
         assert made.source.servers.unknown() == []

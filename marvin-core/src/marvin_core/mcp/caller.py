@@ -57,6 +57,7 @@ class Calling:
         finally:
             asked.cancel()
             over.cancel()
+            await asyncio.gather(asked, over, return_exceptions=True)
 
 
 class Questions:

@@ -101,11 +101,13 @@ class Servers:
         from .listing import listing_of  # imports nothing of the SDK by itself
 
         connection = self.connection(name)
+        was_stale = name in self._stale
         self._stale.discard(name)  # before it is asked: the list may change again meanwhile
         try:
             listing = await connection.use(lambda client: listing_of(client, name))
         except BaseException:
-            self._stale.add(name)
+            if was_stale:
+                self._stale.add(name)
             raise
         before = {spec.name for spec in self._specs(name)} if name in self.known else set()
         self.known[name] = listing

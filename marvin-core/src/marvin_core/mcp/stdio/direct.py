@@ -23,6 +23,8 @@ _FIRST = 1_000_000_000
 _TRACED = frozenset(("traceparent", "tracestate", "baggage"))
 """What the SDK adds to each request of a traced run, with values of its own."""
 _MARK = "progressToken"
+ANSWER = frozenset(("jsonrpc", "result", "error"))
+"""The fields of which an answer has some; a program may print its log as JSON."""
 NO_ANSWER = ErrorData(code=INTERNAL_ERROR, message="the answer has neither a result nor an error")
 """The error of an answer that is invalid."""
 
@@ -100,7 +102,7 @@ class DirectCalls:
             return False
         if message.get("method") == _PROGRESS:
             return self._took_progress(message.get("params"))
-        if "method" in message or (number := _number(message.get("id"))) is None:
+        if "method" in message or ANSWER.isdisjoint(message) or (number := _number(message.get("id"))) is None:
             return False
         call = self._running.get(number)
         if call is not None and not call.answer.done():

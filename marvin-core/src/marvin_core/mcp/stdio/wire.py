@@ -21,7 +21,7 @@ from mcp_types import JSONRPCError, JSONRPCRequest, jsonrpc_message_adapter
 from ...api.processes import Conversation, Processes
 from ...util.threads import in_thread
 from ...util.untrusted_json import parse_json
-from .direct import NO_ANSWER, DirectCalls
+from .direct import ANSWER, NO_ANSWER, DirectCalls
 
 LONGEST_LINE = 16_000_000
 """The maximum size of a message in bytes."""
@@ -177,7 +177,8 @@ def _message(value: Any) -> SessionMessage | None:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
     except ValueError:
-        number = value.get("id") if isinstance(value, dict) and "method" not in value else None
+        is_answer = isinstance(value, dict) and "method" not in value and not ANSWER.isdisjoint(value)
+        number = value.get("id") if is_answer else None
         if type(number) not in (int, str):
             return None
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=NO_ANSWER))  # a request waits for it
