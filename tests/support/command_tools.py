@@ -24,7 +24,17 @@ async def add_names(context: ToolContext, names: list[str], note: str = "") -> s
     return f"{(await context.processes.run(words)).exit_code}{note}"
 
 
-ALL: tuple[Any, ...] = (shell, add_names)
+@tool(access=["write", "exec"])
+async def logged(context: ToolContext, command: str) -> str:
+    """Run a command whose long output goes to a file, and whose jobs stay."""
+    words = ["bash", "-c", command]
+    result = await context.processes.run(
+        words, merge_stderr=True, timeout=60, output_limit=50_000, keep_output=True, leave_jobs=True, title=command
+    )
+    return f"[{result.exit_code}]"
+
+
+ALL: tuple[Any, ...] = (shell, add_names, logged)
 
 
 def runs_a_command(home: Path, project: Path, command: str) -> None:

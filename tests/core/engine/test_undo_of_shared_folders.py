@@ -21,7 +21,7 @@ from marvin_core.tools.schema import describe
 from tests.core.engine.test_undo_commands import started
 from tests.support import command_tools, undo_tools
 from tests.support.chat import Chat, chatting
-from tests.support.command_tools import runs_a_command, shell
+from tests.support.command_tools import logged, runs_a_command, shell
 from tests.support.engine import calls, make, says
 from tests.support.undo_tools import put
 from tests.support.undoing import Commands
@@ -91,11 +91,47 @@ def test_what_the_user_edits_between_two_commands_of_an_answer_is_not_lost(tmp_p
         said.append(await chat.do("/undo"))
 
     chatting(made, work)
-    assert "mine changed while no command ran, so some of these changes may come from elsewhere" in said[0]
+    assert "mine changed while no command ran, or through a job after its command had returned, so some" in said[0]
     assert "changed a, changed mine. Repeat" in said[0]
     assert "Before that, copy what you want to keep." in said[0]
     assert said[1].startswith("Undone: ")
     assert ((project / "a").read_text(), (project / "mine").read_text()) == ("1", "1")
+
+
+def test_what_the_user_edits_before_a_command_that_changes_the_same_files_is_not_lost(tmp_path: Path) -> None:
+    """As a formatter of all files does."""
+    script = [
+        calls(("a", "shell", json.dumps({"command": "echo 2 >a"}))),
+        calls(("b", "shell", json.dumps({"command": "sed -i s/hour/day/ mine; echo 3 >a"}))),
+        says("Done."),
+    ]
+    project = tmp_path / "project"
+    project.mkdir()
+    made = make(tmp_path, *script, specs=SPECS, hooks=[Edits(project / "mine")])
+    (project / "a").write_text("1")
+    (project / "mine").write_text("1")
+
+    async def work(chat: Chat) -> None:
+        (await chat.session.submit("Go.")).check()
+        said = await chat.do("/undo")
+        assert "mine changed while no command ran" in said
+        assert "a, mine" not in said
+        assert (project / "mine").read_text() == "an day of work"
+
+    chatting(made, work)
+
+
+def test_what_a_job_changes_after_its_command_is_shown_first(tmp_path: Path) -> None:
+    """Nobody knows whether it was the job or the user."""
+    desk = Commands(tmp_path, origin="model", answers=["y"])
+    try:
+        desk.runner.call(logged, command="(sleep 0.5; echo x >late) >/dev/null 2>&1 &")
+        wait_for_text(desk.project / "late", "x\n")
+        assert "late changed while no command ran, or through a job after its command had returned" in desk.refused()
+        desk.runner.take_back()
+        assert "late" not in desk.tree
+    finally:
+        desk.runner.close()
 
 
 def test_what_another_session_of_this_process_did_is_shown_first(desk: Commands) -> None:
@@ -141,7 +177,7 @@ def test_commands_that_another_marvin_runs_in_a_folder_within_are_shown_first(de
 
 def wait_for_text(path: Path, text: str) -> None:
     deadline = time.monotonic() + 50
-    while path.read_text() != text and time.monotonic() < deadline:
+    while (not path.exists() or path.read_text() != text) and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
@@ -168,6 +204,50 @@ def test_a_file_that_a_command_moved_in_from_elsewhere_is_the_only_copy_and_stay
     kept = {name: desk.tree[name][1] for name in ("shown", "second", "dist/page", "report", "a")}
     assert kept == {"shown": b"mine", "second": b"mine", "dist/page": b"mine too", "report": b"also mine", "a": b"1"}
     assert "new" not in desk.tree
+
+
+@pytest.mark.parametrize(
+    ("command", "replaced"),
+    [
+        ("mv build/out data", "data"),
+        ("mv ../home/report data", "data"),
+        ("rm -r src; mv ../home/new src", "src/page"),
+    ],
+)
+def test_a_file_that_a_command_moved_over_another_one_is_shown_first(
+    desk: Commands, command: str, replaced: str
+) -> None:
+    """It may be the only copy, from a place that git ignores, or from outside of the working directory."""
+    desk.git("init", "-q")
+    desk.write(**{".gitignore": "build/\n", "build/out": "only copy", "data": "old", "src/page": "old"})
+    (desk.home / "report").write_text("only copy")
+    (desk.home / "new").mkdir()
+    (desk.home / "new/page").write_text("only copy")
+    desk.sh(command)
+    assert f"{replaced} may be the only copy of a file that was elsewhere before" in desk.refused()
+    assert desk.tree[replaced][1] == b"only copy"
+    desk.runner.take_back()
+    assert desk.tree[replaced][1] == b"old"
+
+
+@pytest.mark.parametrize(
+    "command", ["echo 2 >a", "echo 2 >>a", "sed -i s/1/2/ a", "mv b a", "cp -p b c; echo 2 >b; mv c a", "chmod +x a"]
+)
+def test_what_a_command_changes_usually_is_undone_at_once(desk: Commands, command: str) -> None:
+    desk.write(a="1", b="other")
+    before = desk.tree
+    desk.sh(command)
+    assert desk.tree != before
+    desk.runner.take_back()
+    assert desk.tree == before
+
+
+def test_a_file_that_was_moved_in_stays_though_another_one_of_its_name_is_gone(desk: Commands) -> None:
+    desk.at("docs/README", "of docs")
+    (desk.home / "README").write_text("only copy")
+    desk.sh("rm docs/README; mv ../home/README .")
+    desk.runner.take_back()
+    assert {name: text for name, (_, text) in desk.tree.items()} == {"README": b"only copy", "docs/README": b"of docs"}
 
 
 @pytest.mark.parametrize(
@@ -257,13 +337,28 @@ def test_variables_of_git_in_the_environment_do_not_confuse_an_undo(desk: Comman
 # --- a clock that went back -----------------------------------------------------------------------------------------
 
 
-def test_the_newest_call_is_undone_first_although_the_clock_went_back(desk: Commands) -> None:
-    desk.write(a="1", b="1")
-    desk.sh("echo 2 >a")
+def set_clock_back(desk: Commands) -> None:
+    """Have the only call so far be of an hour later."""
     (earlier,) = (desk.home / ".local/share/marvin/undo").rglob("*.json")
     made, rest = int(earlier.name[:20]), earlier.name[20:]
     earlier.rename(earlier.with_name(f"{made + 3_600_000_000_000:020}{rest}"))
+
+
+def test_the_newest_call_is_undone_first_although_the_clock_went_back(desk: Commands) -> None:
+    desk.write(a="1", b="1")
+    desk.sh("echo 2 >a")
+    set_clock_back(desk)
     desk.sh("echo 2 >b")
     assert desk.runner.take_back()[0].endswith(": changed b")
     desk.runner.take_back()
     assert desk.tree["a"][1] == desk.tree["b"][1] == b"1"
+
+
+def test_what_another_marvin_did_in_a_folder_within_is_shown_first_although_the_clock_went_back(desk: Commands) -> None:
+    desk.write(**{"a": "1", "sub/b": "1"})
+    desk.sh("echo 1 >a")
+    set_clock_back(desk)
+    with running(desk), ToolRunner(desk.home, desk.project / "sub") as other:
+        other.call(put, files={"b": "theirs"})
+    assert "Another Marvin worked in this folder at the same time" in desk.refused()
+    assert desk.tree["sub/b"][1] == b"theirs"

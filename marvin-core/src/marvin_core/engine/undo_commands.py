@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..api.errors import MarvinError
 from ..guard.undo.failures import SnapshotFailure
 from ..guard.undo.ledger import NOT_LISTED, Claim, Inverse, LedgerEntry, NeverTakenBack, Span
+from ..guard.undo.pieces import usual_mode
 from ..guard.undo.restoring import (
     FOLDER,
     blocked_by,
@@ -20,7 +22,8 @@ from ..guard.undo.restoring import (
     state_of,
 )
 from ..guard.undo.snapshots import Snapshots
-from ..guard.undo.trees import Change, Kept, folders_of, modes_of
+from ..guard.undo.trees import Change, Kept, folders_of, modes_left, modes_of
+from ..guard.undo.unseen import shown_name
 from ..kit.files.diffs import unified_diff
 from ..util.text import counted, cut, shortened
 from ..util.threads import in_thread
@@ -62,8 +65,8 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
     try:
         changes = await snapshots.changes(span.before, span.after)
         sizes = await snapshots.sizes([change.before.content for change in changes if change.before is not None])
-        if span.is_shared or span.others:
-            claim.complete(Inverse(span=span.replace(is_shared=False, others=())))
+        if span.is_shared or span.others or span.moved:
+            claim.complete(Inverse(span=span.replace(is_shared=False, others=(), moved=())))
             named = _named(changes, *span.chmods)
             raise MarvinError(
                 f"{_why_shared(span)}, so some of these changes may come from elsewhere: {named}. "
@@ -72,21 +75,40 @@ async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: C
     except SnapshotFailure as error:
         raise _kept_or_never(error) from error
     todo = await _unchanged_since(snapshots, root, changes)
-    now = await in_thread(lambda: {name: permissions_now(root, name) for name in span.chmods})
-    if others := [name for name, modes in span.chmods.items() if now[name] not in modes]:
-        raise MarvinError(f"These files have other permissions since then: {shortened(others)}. Change them by hand.")
+    await in_thread(lambda: _check_permissions(span, todo))
     done: list[bytes] = []
     try:
         await _restore(snapshots, span, todo, sizes, done)
         await in_thread(lambda: put_permissions_back(root, span.chmods))
-    except (MarvinError, OSError) as error:
+    except MarvinError as error:
         raise MarvinError(f"{error} {_told_parts(done, todo)}") from error
+
+
+def _check_permissions(span: Span, todo: Sequence[Change]) -> None:
+    """Raise `MarvinError` if files have neither their earlier permissions nor those that the commands left."""
+    expected = dict(span.chmods)
+    for one in todo:
+        if span.modes_after is None or one.before is None or one.after is None or one.after.is_link:
+            continue
+        name = os.fsdecode(one.path)
+        after = span.modes_after.get(name, usual_mode(one.after))
+        expected[name] = span.modes.get(name, usual_mode(one.before)), after
+    now = {name: permissions_now(Path(span.root), name) for name in expected}
+    others = [
+        f"{name} ({mode:03o} instead of {expected[name][1]:03o})"
+        for name, mode in now.items()
+        if mode is not None and mode not in expected[name]  # what was removed has none
+    ]
+    if others:
+        raise MarvinError(f"These files have other permissions since then: {shortened(others)}. Change them by hand.")
 
 
 def _why_shared(span: Span) -> str:
     another = "Another Marvin worked in this folder at the same time"
-    others = f"{shortened(span.others, _NAMED)} changed while no command ran"
-    return " and ".join([another] * span.is_shared + [others] * bool(span.others))
+    changed = "changed while no command ran, or through a job after its command had returned"
+    others = f"{shortened(span.others, _NAMED)} {changed}"
+    moved = f"{shortened(span.moved, _NAMED)} may be the only copy of a file that was elsewhere before"
+    return " and ".join([another] * span.is_shared + [others] * bool(span.others) + [moved] * bool(span.moved))
 
 
 async def _restore(
@@ -126,7 +148,8 @@ async def _complete(snapshots: Snapshots, span: Span, claim: Claim, *, is_runnin
         raise _kept_or_never(error) from error
     if not changes:
         return
-    claim.complete(Inverse(span=span.replace(after=after, modes=modes_of(changes, snapshots.modes))))
+    modes, modes_after = modes_of(changes, span.modes), modes_left(changes, snapshots.modes)
+    claim.complete(Inverse(span=span.replace(after=after, modes=modes, modes_after=modes_after)))
     raise MarvinError(
         "No snapshot was taken when its commands ended, so some of these changes may come from elsewhere: "
         f"{_named(changes)}. Repeat the command to undo all of them. Before that, copy what you want to keep."
@@ -148,8 +171,9 @@ async def _unchanged_since(snapshots: Snapshots, root: Path, changes: Sequence[C
         MarvinError: a file has neither its earlier content nor the one that the commands left.
     """
     todo: list[Change] = []
-    others: list[Change] = []
+    others: list[tuple[Change, Kept | None]] = []
     blocked: list[str] = []
+    unread: list[str] = []
 
     links = {change.path for change in changes if change.after is not None and change.after.is_link}
 
@@ -160,23 +184,25 @@ async def _unchanged_since(snapshots: Snapshots, root: Path, changes: Sequence[C
                 if not (change.after is None and links.intersection(folders_of(change.path))):
                     now = state_of(root, change.path)
             except OSError as error:
-                blocked.append(f"{_shown(change)}: {error.strerror or error}")
+                unread.append(f"{shown_name(change.path)}: {error.strerror or error}")
                 continue
             is_folder_now = now is not None and now.mode == FOLDER and change.after is None
             if now == change.after or is_folder_now:  # a folder that is not empty then is in the way, see below
                 todo.append(change)
             elif now != change.before:
-                others.append(change)
+                others.append((change, now))
         created = {change.path for change in todo if change.before is None}
         for change in todo:
             if change.before is not None:
                 blocked.extend(blocked_by(root, change, created))
 
     await in_thread(look)
+    if unread:
+        raise MarvinError(f"These files cannot be compared: {shortened(unread)}. Change that, then try again.")
     if blocked:
         raise MarvinError(f"These paths exist again: {shortened(blocked)}. Remove them, or restore the files by hand.")
     if others:
-        diffs = [await _difference(snapshots, root, change) for change in others[:_SHOWN]]
+        diffs = [await _difference(snapshots, root, change, now) for change, now in others[:_SHOWN]]
         more = f"\nand {counted(len(others) - _SHOWN, 'more file')}" if len(others) > _SHOWN else ""
         text = "\n".join(diffs) + more
         raise MarvinError(
@@ -185,12 +211,14 @@ async def _unchanged_since(snapshots: Snapshots, root: Path, changes: Sequence[C
     return todo
 
 
-async def _difference(snapshots: Snapshots, root: Path, change: Change) -> str:
-    """A diff of the current files and those that the commands left."""
-    name = _shown(change)
+async def _difference(snapshots: Snapshots, root: Path, change: Change, there: Kept | None) -> str:
+    """A diff of the current file and the one that the commands left."""
+    name = shown_name(change.path)
+    if there is None or there.is_link or there.mode == FOLDER:
+        return f"{name} was {_gone(there)}."
     now = await in_thread(lambda: read_now(root, change.path, _COMPARED + 1))
     if now is None:
-        return f"{name} was removed."
+        return f"{name} cannot be read."
     if change.after is None:
         return f"{name} was restored."
     sizes = await snapshots.sizes([change.after.content])
@@ -202,6 +230,11 @@ async def _difference(snapshots: Snapshots, root: Path, change: Change) -> str:
         return cut(diff, _DIFF) or f"{name} has different permissions."
     except UnicodeDecodeError:
         return f"{name} is not text; it has {len(now):,} bytes, and had {len(left):,}."
+
+
+def _gone(there: Kept | None) -> str:
+    """What became of a file, from what is in its place."""
+    return "removed" if there is None else f"replaced by a {'link' if there.is_link else 'folder'}"
 
 
 def _pieces(changes: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[Sequence[Change]]:
@@ -222,9 +255,5 @@ def _pieces(changes: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[Seq
 
 def _named(changes: Sequence[Change], *chmods: str) -> str:
     """The changes; the created files first, because they will be removed."""
-    named = [f"{one.verb} {_shown(one)}" for one in sorted(changes, key=lambda one: one.verb != "created")]
+    named = [f"{one.verb} {shown_name(one.path)}" for one in sorted(changes, key=lambda one: one.verb != "created")]
     return shortened([*named, *(f"changed permissions of {name}" for name in chmods)], _NAMED)
-
-
-def _shown(change: Change) -> str:
-    return change.path.decode("utf-8", "backslashreplace")

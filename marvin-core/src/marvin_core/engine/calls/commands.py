@@ -10,15 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ...api.errors import MarvinError
 from ...api.events import CallOrigin
 from ...api.record import Record
 from ...api.tools import ToolSpec
 from ...guard.undo.failures import SnapshotFailure
 from ...guard.undo.ledger import UNFINISHED, Inverse, LedgerEntry, Span
 from ...guard.undo.snapshots import Snapshots
-from ...guard.undo.trees import Change, modes_of
-from ...guard.undo.unseen import Seen, changed_outside
+from ...guard.undo.trees import Change, modes_left, modes_of
+from ...guard.undo.unseen import Seen, changed_outside, moved_over, shown_name
 from ...util.text import one_line, shortened
 from ...util.threads import in_thread
 from ..parts import SessionParts
@@ -33,10 +32,14 @@ class _Open(Record):
 
     snapshots: Snapshots
     seen: Seen
-    modes: Mapping[str, int]
     span: Span
     entry: LedgerEntry
     kept: Path
+    commands: Sequence[str] = ()
+    ran: Sequence[tuple[int, int]] = ()
+    """When each of them began and ended, in nanoseconds since the epoch."""
+    between: frozenset[str] = frozenset()
+    """The files that were found changed while none of them ran."""
 
 
 class CommandSpans:
@@ -51,6 +54,7 @@ class CommandSpans:
         self._open: _Open | None = None
         self._commands: list[str] = []
         self._ran: list[tuple[int, int]] = []
+        self._between: set[str] = set()
         self._stores: dict[Path, Snapshots] = {}
         self._failing: set[str] = set()
         self._hopeless: set[Path] = set()
@@ -69,9 +73,18 @@ class CommandSpans:
         if changes_files:
             if self._open is None:
                 await self._begin(root, spec.name)
+            else:
+                await self._look(self._open)
             self._began = time.time_ns()
             told = str(values.get(spec.command, "")) if is_command else f"{spec.name} {_joined(values.values())}"
             self._commands.append(one_line(told, _COMMAND))
+
+    async def _look(self, begun: _Open) -> None:
+        """Note what was changed since the last command: the next one may change it, too, and hide that."""
+        span, ran = begun.span, list(self._ran)
+        with suppress(Exception):
+            names = await begun.snapshots.differing()
+            self._between.update(await in_thread(lambda: changed_outside(Path(span.root), names, span.since, ran)))
 
     def ended(self) -> None:
         """A call has ended."""
@@ -82,23 +95,25 @@ class CommandSpans:
     async def _begin(self, root: Path, tool: str) -> None:
         self._commands.clear()
         self._ran.clear()
+        self._between.clear()
         snapshots = self._snapshots(root)
         if root in self._hopeless:
             return
         try:
             before = await snapshots.take()
-            span = Span(root=str(root), before=before, since=snapshots.begun, top=str(snapshots.top))
+            span = Span(
+                root=str(root), before=before, since=snapshots.begun, top=str(snapshots.top), modes=snapshots.modes
+            )
             entry, ledger = self._recorder.entry(tool), self._recorder.ledger(root)
             kept = await in_thread(lambda: ledger.record(entry, Inverse(span=span)))
             UNFINISHED.add(kept)
             self._recorder.made.clear()
-        except (MarvinError, OSError) as error:
+        except Exception as error:  # no command fails because its changes cannot be recorded
             self._tell(error)
             if isinstance(error, SnapshotFailure) and error.is_lasting:
                 self._hopeless.add(root)  # every command would wait for it
         else:
-            seen, modes = snapshots.seen, snapshots.modes
-            self._open = _Open(snapshots=snapshots, seen=seen, modes=modes, span=span, entry=entry, kept=kept)
+            self._open = _Open(snapshots=snapshots, seen=snapshots.seen, span=span, entry=entry, kept=kept)
 
     def _snapshots(self, root: Path) -> Snapshots:
         parts = self._parts
@@ -111,32 +126,36 @@ class CommandSpans:
         if self._open is None:
             return
         ended, self._open = self._open, None
-        closing = asyncio.ensure_future(self._close(ended, list(self._commands), list(self._ran)))
+        ended = ended.replace(commands=list(self._commands), ran=list(self._ran), between=frozenset(self._between))
+        closing = asyncio.ensure_future(self._close(ended))
         try:
             await asyncio.shield(closing)
         except asyncio.CancelledError:
             await asyncio.wait([closing])
             raise
 
-    async def _close(self, ended: _Open, commands: Sequence[str], ran: Sequence[tuple[int, int]]) -> None:
-        snapshots, span = ended.snapshots, ended.span
+    async def _close(self, ended: _Open) -> None:
+        snapshots, span, root = ended.snapshots, ended.span, Path(ended.span.root)
         try:
             after, changes = await snapshots.settled(span.before, await snapshots.take(), span.since, ended.seen)
-            modes, chmods = modes_of(changes, ended.modes), snapshots.chmods
+            modes, chmods = modes_of(changes, span.modes), snapshots.chmods
             paths = [*(change.path for change in changes), *map(os.fsencode, chmods)]
-            others = await in_thread(lambda: changed_outside(Path(span.root), paths, span.since, ran))
-            span = span.replace(after=after, others=others, modes=modes, chmods=chmods)
-            await in_thread(lambda: self._write(ended.replace(span=span), commands, changes))
-        except (MarvinError, OSError) as error:
+            others = await in_thread(lambda: changed_outside(root, paths, span.since, ended.ran))
+            others += sorted(ended.between.intersection(map(shown_name, paths)).difference(others))
+            moved = await in_thread(lambda: moved_over(root, changes, span.since))
+            span = span.replace(after=after, others=others, moved=moved, modes=modes, chmods=chmods)
+            span = span.replace(modes_after=modes_left(changes, snapshots.modes))
+            await in_thread(lambda: self._write(ended.replace(span=span), changes))
+        except Exception as error:  # no command fails because its changes cannot be recorded
             self._tell(error)
         finally:
             UNFINISHED.discard(ended.kept)
 
-    def _write(self, ended: _Open, commands: Sequence[str], changes: Sequence[Change]) -> None:
+    def _write(self, ended: _Open, changes: Sequence[Change]) -> None:
         if changes or ended.span.chmods:
             named = [f"{change.verb} {change.path.decode('utf-8', 'replace')}" for change in changes]
             named += [f"changed permissions of {name}" for name in ended.span.chmods]
-            entry = self._recorder.told(ended.entry, f"{'; '.join(commands)}: {shortened(named)}")
+            entry = self._recorder.told(ended.entry, f"{'; '.join(ended.commands)}: {shortened(named)}")
             ledger = self._recorder.ledger(Path(ended.span.root))
             shared = ledger.is_shared_since(ended.kept, self._recorder.made)
             ledger.record(entry, Inverse(span=ended.span.replace(is_shared=shared)))

@@ -16,7 +16,7 @@ from ...api.session import RunningCall
 from ...api.tool_context import SessionView
 from ...api.tools import ToolResult, ToolSpec
 from ...conversation.compactor import Compactor
-from ...conversation.pairing import INTERRUPTED, interrupted
+from ...conversation.pairing import INTERRUPTED
 from ...guard.gates.calls import CallGates
 from ...guard.permissions.modes import StandingPermissions
 from ...guard.sandbox.leaving import without
@@ -26,9 +26,9 @@ from ...util.threads import in_thread, side_by_side
 from ..hook_runner import HookRunner
 from ..parts import SessionParts
 from .context import CallContext, ContextOfCall
-from .leaving import asked, held_back
+from .leaving import asked, held_back, noted
 from .permission import Pending, Permission
-from .results import GO_ON, as_result, as_written, failed, presentable, text_of
+from .results import GO_ON, as_result, as_written, failed, output_of, presentable, text_of
 from .timer import CallTimer, limit_of
 
 if TYPE_CHECKING:
@@ -77,12 +77,12 @@ class Dispatcher:
                 tasks, over = side_by_side([partial(self._in_turn, call, origin, beside) for call in group])
                 self._running.update({call.id: task for call, task in zip(group, tasks, strict=True)})
                 await over
-                outputs.extend(_output_of(call, task) for call, task in zip(group, tasks, strict=True))
+                outputs.extend(output_of(call, task) for call, task in zip(group, tasks, strict=True))
         except asyncio.CancelledError:
             await self._cancel_running()
             raise
         finally:  # a second cancellation does not wait for calls that are slow to stop, but each call gets its output
-            outputs.extend(_output_of(call, self._running.get(call.id)) for call in calls[len(outputs) :])
+            outputs.extend(output_of(call, self._running.get(call.id)) for call in calls[len(outputs) :])
             self._running.clear()
             self._fit_all(outputs)
 
@@ -245,10 +245,7 @@ class Dispatcher:
         self._gates.check(spec, shown, self._parts.toolbox.offered)
         pending = await self.permission.permit(await self._pending(call, loaded, shown, origin))
         shown.update(pending.given)
-        result = await self._run(pending)
-        if not result.is_error:
-            self._gates.passed(spec, shown)
-        result = await self._hooks.after_tool(spec, shown, result)
+        result = await self._run(pending, shown)
         return result.replace(content=(Text(text=pending.change), *result.blocks)) if pending.replaced else result
 
     async def _pending(
@@ -267,37 +264,51 @@ class Dispatcher:
         parse = partial(parse_arguments, call.arguments, spec, complete=call.complete, others=others)
         return await in_thread(parse) if len(call.arguments) > _LONG_ARGUMENTS else parse()
 
-    async def _run(self, pending: Pending) -> ToolResult:
-        loaded, call, values, origin = pending.loaded, pending.call, pending.values, pending.origin
-        timer = CallTimer(limit_of(loaded.tool, values, self._parts.config.timeouts))
-        of_call = ContextOfCall(id=call.id, origin=origin, timer=timer, outside=pending.outside)
-        context = CallContext(self._parts, self._session, loaded.spec, of_call)
+    async def _run(self, pending: Pending, shown: Mapping[str, Any]) -> ToolResult:
+        """The result, after the hooks. What these change after a call, as a formatter does, belongs to the call."""
+        spec, origin = pending.loaded.spec, pending.origin
+        timer = CallTimer(limit_of(pending.loaded.tool, pending.values, self._parts.config.timeouts))
+        of_call = ContextOfCall(id=pending.call.id, origin=origin, timer=timer, outside=pending.outside)
+        context = CallContext(self._parts, self._session, spec, of_call)
         await context.fetch_secrets()
-        undo: Call | None = None
-        await self._spans.before(loaded.spec, values, origin)
+        await self._spans.before(spec, pending.values, origin)
         try:
-            returned = as_result(await self._returned(loaded, values, context, timer))
-            self.permission.told(pending, returned.origins)
-            result = self._noted(loaded.spec, returned, context.processes.held_back)
-            if not result.is_plain:
-                from .shown import revealed_by, undo_of
+            result, undo = await self._ran(pending, context, timer)
+            try:
+                result = await self._with_instructions(result, context) if origin == "model" else result
+                if not result.is_error:
+                    self._gates.passed(spec, shown)
+                return await self._hooks.after_tool(spec, shown, result)
+            finally:
+                if (context.changes.any or undo is not None) and origin != "undo":
+                    await self._recorder.keep(spec, pending.named, undo, context.changes)
+        finally:
+            self._spans.ended()
+            if origin in ("person", "typed", "trial"):  # no prompt ends afterwards
+                await self._parts.progress.settled()
 
-                undo = undo_of(call.name, result)
-                self._parts.carried.reveal(revealed_by(call.name, result))
+    async def _ran(self, pending: Pending, context: CallContext, timer: CallTimer) -> tuple[ToolResult, Call | None]:
+        """The result of the tool, and the call that undoes it."""
+        loaded, name = pending.loaded, pending.call.name
+        try:
+            returned = as_result(await self._returned(loaded, pending.values, context, timer))
+            self.permission.told(pending, returned.origins)
+            result = noted(self._parts, loaded.spec, returned, context.processes.held_back)
+            if result.is_plain:
+                return result, None
+            from .shown import revealed_by, undo_of
+
+            undo = undo_of(name, result)
+            self._parts.carried.reveal(revealed_by(name, result))
+            return result, undo
         except BaseException as error:
             if timer.expired or isinstance(error, asyncio.CancelledError):
                 context.changes.stop()
-            if context.changes.any and origin != "undo":  # its changes before it failed or was cancelled
+            if context.changes.any and pending.origin != "undo":  # its changes before it failed or was cancelled
                 self._recorder.keep_now(loaded.spec, context.changes)
             raise
         finally:
             self.permission.ran(pending, timer.stood)
-            self._spans.ended()
-            if origin in ("person", "typed", "trial"):  # no prompt ends afterwards
-                await self._parts.progress.settled()
-        if (context.changes.any or undo is not None) and origin != "undo":
-            await self._recorder.keep(loaded.spec, pending.named, undo, context.changes)
-        return await self._with_instructions(result, context) if origin == "model" else result
 
     async def _with_instructions(self, result: ToolResult, context: CallContext) -> ToolResult:
         """The result, with the instructions of subfolders of the working directory that the call reached first."""
@@ -326,12 +337,6 @@ class Dispatcher:
             raise ToolError(f"{text_of(error)}\n{said}") from error
         finally:
             context.end()
-
-    def _noted(self, spec: ToolSpec, result: ToolResult, lines: Sequence[str]) -> ToolResult:
-        """The result, with a line about actions of its programs that the sandbox blocked."""
-        if not lines or not isinstance(result.content, (str, tuple)):
-            return result
-        return result.replace(content=(*result.blocks, Text(text=f"\n{held_back(self._parts, spec, lines)}")))
 
     @cached_property
     def _recorder(self) -> Recorder:
@@ -392,9 +397,3 @@ class Dispatcher:
         kept = self._parts.kept.text  # a log stays, as a session file does
         shown = kept(arguments_text(arguments, call.arguments))
         self._log.add(self._parts.clock.now(), kept(call.name), shown, kept(beginning(text)), elapsed)
-
-
-def _output_of(call: ToolCall, task: asyncio.Task[ToolOutput] | None) -> ToolOutput:
-    if task is None or not task.done() or task.cancelled() or task.exception() is not None:
-        return interrupted(call.id, call.name)
-    return task.result()

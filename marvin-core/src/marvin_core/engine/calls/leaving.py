@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...api.errors import ToolError
 from ...api.hooks import Ask
-from ...api.tools import ToolSpec
+from ...api.messages import Text
+from ...api.tools import ToolResult, ToolSpec
 from ...guard.sandbox.leaving import PARAMETER, takes
 
 if TYPE_CHECKING:
@@ -39,3 +40,10 @@ async def asked(parts: SessionParts, spec: ToolSpec, arguments: Mapping[str, Any
 def held_back(parts: SessionParts, spec: ToolSpec, lines: Sequence[str]) -> str:
     """The actions of a call that the sandbox blocked, and how to request permission if it can be granted."""
     return "\n".join([*lines, _HOW] if takes(spec) and not parts.workspace.playing else lines)
+
+
+def noted(parts: SessionParts, spec: ToolSpec, result: ToolResult, lines: Sequence[str]) -> ToolResult:
+    """The result, with a line about actions of its programs that the sandbox blocked."""
+    if not lines or not isinstance(result.content, (str, tuple)):
+        return result
+    return result.replace(content=(*result.blocks, Text(text=f"\n{held_back(parts, spec, lines)}")))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from ...api.errors import NeverUndone, ToolError
-from ...api.messages import Image, Text, ToolCall
+from ...api.messages import Image, Text, ToolCall, ToolOutput
 from ...api.tools import ToolResult
+from ...conversation.pairing import interrupted
 from ...util.failures import told
 
 GO_ON = "It may have done its work. Check, then try another way."
@@ -75,3 +77,10 @@ def as_written(call: ToolCall) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return given if isinstance(given, dict) else {}
+
+
+def output_of(call: ToolCall, task: asyncio.Task[ToolOutput] | None) -> ToolOutput:
+    """The output of a call whose task has ended; "interrupted" if it has none."""
+    if task is None or not task.done() or task.cancelled() or task.exception() is not None:
+        return interrupted(call.id, call.name)
+    return task.result()

@@ -89,8 +89,13 @@ class Span(Record):
     """Whether another Marvin worked in the folder at the same time. Then some of the changes may come from there."""
     others: Sequence[str] = ()
     """Files that were changed while none of the commands ran."""
+    moved: Sequence[str] = ()
+    """Files in whose place another one was moved, from a place that no snapshot shows."""
     modes: Mapping[str, int] = MappingProxyType({})
-    """The earlier permissions of files that they changed or removed, and of their folders, if those were unusual."""
+    """The earlier permissions of files that they changed or removed, and of their folders, if those were unusual. Until
+    they have finished: of all files and folders."""
+    modes_after: Mapping[str, int] | None = None
+    """The unusual permissions of the files that they changed, when they had finished; None if they are unknown."""
     chmods: Mapping[str, tuple[int, int]] = MappingProxyType({})
     """The files of which they changed only the permissions, with those before and after."""
     since: int = 0
@@ -127,6 +132,8 @@ class UndoLedger:
         self._folder = base / name
         self._root = str(folder)
         self._unswept = limits.undo_bytes
+        self._last: dict[str, tuple[int, str]] = {}
+        """When each folder was last changed, and the newest time in it."""
         self._lock = threading.Lock()
 
     def record(self, entry: LedgerEntry, inverse: Inverse) -> Path:
@@ -137,13 +144,23 @@ class UndoLedger:
         """
         head = entry.replace(path=None, folder=self._root).as_dict() | {"version": 1}
         data = b"\n".join(json.dumps(part).encode() for part in (head, _packed(inverse))) + b"\n"
-        newest = max(self._names(self._folder), default="")[:_DIGITS]  # later than now if the clock was set back
-        stamp = max(time.time_ns(), int(newest) + 1 if newest.isdecimal() else 0)
+        stamp = max(time.time_ns(), self._newest() + 1)  # some are later than now if the clock was set back
         path = self._folder / f"{stamp:0{_DIGITS}}-{os.urandom(4).hex()}{_ENDING}"
         make_private_folder(self._folder)
         replace_file(path, data)
         self._sweep(len(data))
         return path
+
+    def _newest(self) -> int:
+        """The greatest time in the names of all entries, whichever folder they are about."""
+        with suppress(FileNotFoundError), os.scandir(self._base) as folders:
+            for folder in folders:
+                with suppress(OSError):
+                    changed = folder.stat().st_mtime_ns
+                    if self._last.get(folder.path, (0, ""))[0] != changed:
+                        times = [name[:_DIGITS] for name in os.listdir(folder.path)]
+                        self._last[folder.path] = changed, max(filter(str.isdecimal, times), default="0")
+        return max((int(newest) for _, newest in [*self._last.values()]), default=0)
 
     def entries(self) -> Iterator[LedgerEntry]:
         """The calls that can be undone, newest first."""
@@ -236,7 +253,8 @@ class Claim:
         Raises:
             ValueError, OSError: if that cannot be read.
         """
-        return _unpacked(parse_json(self._path.read_bytes().split(b"\n")[1], largest=_LARGEST))
+        _, _, data = self._path.read_bytes().partition(b"\n")
+        return _unpacked(parse_json(data, largest=_LARGEST))
 
     def complete(self, inverse: Inverse) -> None:
         """Store another way to undo it, which is known only now. Raises OSError."""
@@ -285,9 +303,11 @@ def _entry(path: Path) -> LedgerEntry | None:
         with path.open("rb") as stream:
             head: Any = parse_json(stream.readline(_HEAD))
         pid, started = head["process"]
-        texts = {name: str(head[name]) for name in ("folder", "session", "tool", "what")}
+        texts = {name: str(head[name]) for name in ("session", "tool", "what")} | {
+            "folder": str(head.get("folder", ""))
+        }
         return LedgerEntry(path=path, time=float(head["time"]), process=(int(pid), int(started)), **texts)
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return None
 
 
@@ -296,8 +316,14 @@ def _packed(inverse: Inverse) -> dict[str, Any]:
         return {"call": inverse.call.as_dict()}
     if inverse.span is not None:
         span = inverse.span
-        parts = {"modes": dict(span.modes), "chmods": dict(span.chmods), "others": [*span.others]}
-        return {"span": span.as_dict() | parts}
+        parts = {
+            "modes": dict(span.modes),
+            "chmods": dict(span.chmods),
+            "others": [*span.others],
+            "moved": [*span.moved],
+        }
+        after = None if span.modes_after is None else dict(span.modes_after)
+        return {"span": span.as_dict() | parts | {"modes_after": after}}
     return {"files": [_packed_file(state) for state in inverse.files]}
 
 
@@ -317,7 +343,7 @@ def _unpacked(data: Any) -> Inverse:
         if "span" in data:
             return Inverse(span=_unpacked_span(data["span"]))
         return Inverse(files=[_unpacked_file(state) for state in data["files"]])
-    except (TypeError, KeyError, zlib.error) as error:
+    except (TypeError, KeyError, AttributeError, OverflowError, zlib.error) as error:
         raise ValueError(f"it is damaged: {error}") from error
 
 
@@ -327,13 +353,25 @@ def _unpacked_file(data: Mapping[str, Any]) -> FileState:
 
 
 def _unpacked_span(data: Mapping[str, Any]) -> Span:
-    modes = {str(name): int(mode) for name, mode in data["modes"].items()}
+    """The data of commands; what an earlier Marvin did not store is unknown."""
     names = {name: str(data[name]) for name in ("root", "before", "after")}
-    since, top = int(data.get("since", 0)), str(data.get("top", ""))
-    others = [str(name) for name in data["others"]]
-    chmods = {str(name): (int(before), int(after)) for name, (before, after) in data["chmods"].items()}
-    is_shared = bool(data["is_shared"])
-    return Span(**names, is_shared=is_shared, others=others, modes=modes, chmods=chmods, since=since, top=top)
+    others, moved = ([str(name) for name in data.get(kind, ())] for kind in ("others", "moved"))
+    after = data.get("modes_after")
+    return Span(
+        **names,
+        is_shared=bool(data.get("is_shared")),
+        others=others,
+        moved=moved,
+        modes=_unpacked_modes(data.get("modes", {})),
+        modes_after=None if after is None else _unpacked_modes(after),
+        chmods={str(name): (int(old), int(new)) for name, (old, new) in data.get("chmods", {}).items()},
+        since=int(data.get("since", 0)),
+        top=str(data.get("top", "")),
+    )
+
+
+def _unpacked_modes(data: Mapping[str, Any]) -> dict[str, int]:
+    return {str(name): int(mode) for name, mode in data.items()}
 
 
 def _unpacked_bytes(text: str | None) -> bytes | None:

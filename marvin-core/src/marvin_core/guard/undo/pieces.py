@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ...api.record import Record
 from .contents import Read, name_of
+from .trees import Kept
 
 _PIECE_FILES, _PIECE_BYTES = 5_000, 64_000_000
 """The size of one batch to write; finished batches stay written after a time-out."""
-USUAL = (0o644, 0o755, 0o664, 0o775)
+USUAL = (0o644, 0o755)
+"""The permissions that are not stored: those of files that are not executable, and of others."""
 
 
 class Piece(Record):
@@ -56,7 +58,7 @@ def next_piece(
                 kept[path] = None
         else:
             name, now = name_of(found.content), USUAL[0] if found.is_link else found.permissions
-            earlier = modes.get(os.fsdecode(path), USUAL[now & 0o100 != 0] if now not in USUAL else now)
+            earlier = modes.get(os.fsdecode(path), USUAL[now & 0o100 != 0])
             note_modes(modes, {os.fsdecode(path): now})
             before = known.get(path)
             if before is not None and (before[0], before[2]) == (b":%o" % found.mode, name.encode()):
@@ -70,6 +72,11 @@ def next_piece(
         if len(kept) >= _PIECE_FILES or size > _PIECE_BYTES:
             return Piece(files=kept, read=read, size=size, stale=stale, has_more=True)
     return Piece(files=kept, read=read, size=size, stale=stale, has_more=False)
+
+
+def usual_mode(file: Kept) -> int:
+    """The permissions of a file in a snapshot, unless others are stored for it."""
+    return USUAL[file.mode == 0o100755]
 
 
 def note_modes(modes: dict[str, int], permissions: Mapping[str, int]) -> None:

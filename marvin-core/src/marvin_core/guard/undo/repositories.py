@@ -12,7 +12,7 @@ from pathlib import Path
 from ..files.path_checks import PROTECTED
 from ..files.writing import TEMPORARY
 
-_NEVER = (*(f"/{name}" for name in PROTECTED[1:]), "/.marvin/memories", "/.marvin/undo")
+_NEVER = (*(f"/{name}" for name in PROTECTED[1:]), "/.marvin/memories", "/.marvin/undo", "/.marvin/.gitignore")
 _SPECIAL = re.compile(rb"([*?\[\]\\ ])")
 _MOST = 20_000
 """The maximum number of objects and packs that get hard links."""

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import sha1
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from ..files.no_links import READ, opened_folder
 from ..files.writing import take_over, temporary_name
 from .births import born_at
 from .contents import name_of
-from .pieces import USUAL
+from .pieces import usual_mode
 from .trees import Change, Kept
 
 _BLOCK = 1_000_000
@@ -105,14 +105,18 @@ def remove_created(root: Path, changes: Sequence[Change], since: int, done: list
     Args:
         since: folders that were created before this time, in nanoseconds since the epoch, stay.
         done: each file is added to it when it is removed.
+
+    Raises:
+        MarvinError: one cannot be removed; those before it are.
     """
     folders: set[str] = set()
     for change in changes:
         if change.before is None:
             folder, _, name = os.fsdecode(change.path).rpartition("/")
-            _check_unchanged(root, change)
-            with suppress(FileNotFoundError), opened_folder(root, folder) as descriptor:
-                os.unlink(name, dir_fd=descriptor)
+            with _told("removed", os.fsdecode(change.path)):
+                _check_unchanged(root, change)
+                with suppress(FileNotFoundError), opened_folder(root, folder) as descriptor:
+                    os.unlink(name, dir_fd=descriptor)
             done.append(change.path)
             folders.update(_above(folder))
     for change in changes:
@@ -152,14 +156,20 @@ def put_files_back(
     """
     for change in changes:
         if change.before is not None:
-            try:
+            with _told("written", os.fsdecode(change.path)):
                 _check_unchanged(root, change)
                 _put(root, change, contents[change.before.content], modes)
-            except OSError as error:
-                name = os.fsdecode(change.path)
-                to_do = "Free space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Change that"
-                raise MarvinError(f"{name} cannot be written: {error.strerror}. {to_do}, then try again.") from error
             done.append(change.path)
+
+
+@contextmanager
+def _told(what: str, path: str) -> Iterator[None]:
+    """Have a failure say which file it is about, and how to continue."""
+    try:
+        yield
+    except OSError as error:
+        to_do = "Free space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Change that"
+        raise MarvinError(f"{path} cannot be {what}: {error.strerror}. {to_do}, then try again.") from error
 
 
 def _check_unchanged(root: Path, change: Change) -> None:
@@ -179,11 +189,11 @@ def permissions_now(root: Path, path: str) -> int | None:
 
 
 def put_permissions_back(root: Path, chmods: Mapping[str, tuple[int, int]]) -> None:
-    """Restore the earlier permissions of files. Raises OSError."""
+    """Restore the earlier permissions of files. Raises `MarvinError` if those of one cannot be changed."""
     for path, (before, after) in chmods.items():
         if permissions_now(root, path) == after:
             folder, _, name = path.rpartition("/")
-            with opened_folder(root, folder) as descriptor:
+            with _told("given its earlier permissions", path), opened_folder(root, folder) as descriptor:
                 opened = os.open(name, READ, dir_fd=descriptor)
                 try:
                     os.fchmod(opened, before)
@@ -202,7 +212,7 @@ def _put(root: Path, change: Change, content: bytes, modes: Mapping[str, int]) -
             if before.is_link:
                 os.symlink(os.fsdecode(content), temporary, dir_fd=descriptor)
             else:
-                _write(temporary, Place(Folder(descriptor, ()), name), before, content, modes.get(path))
+                _write(temporary, Place(Folder(descriptor, ()), name), content, modes.get(path, usual_mode(before)))
             with suppress(NotADirectoryError, FileNotFoundError):
                 _remove_empty(name, descriptor)
             os.rename(temporary, name, src_dir_fd=descriptor, dst_dir_fd=descriptor)
@@ -212,20 +222,15 @@ def _put(root: Path, change: Change, content: bytes, modes: Mapping[str, int]) -
             raise
 
 
-def _write(temporary: str, place: Place, before: Kept, content: bytes, mode: int | None) -> None:
+def _write(temporary: str, place: Place, content: bytes, mode: int) -> None:
     """Write a temporary file with the owner, and the attributes, of the file in its place."""
     old = place.status() if place.exists() else None
     old = old if old is not None and stat.S_ISREG(old.st_mode) else None
-    if mode is None and old is not None and stat.S_IMODE(old.st_mode) in USUAL:
-        mode = stat.S_IMODE(old.st_mode) if bool(old.st_mode & 0o100) == (before.mode == 0o100755) else None
-    usual = 0o777 if before.mode == 0o100755 else 0o666
-    opened = os.open(temporary, _NEW, usual if mode is None else 0o600, dir_fd=place.folder)
-    with os.fdopen(opened, "wb") as stream:
+    with os.fdopen(os.open(temporary, _NEW, 0o600, dir_fd=place.folder), "wb") as stream:
         stream.write(content)
-        made = stat.S_IMODE(os.fstat(opened).st_mode)
         if old is not None:
-            take_over(opened, old, place)
-        os.fchmod(opened, made if mode is None else mode)
+            take_over(stream.fileno(), old, place)
+        os.fchmod(stream.fileno(), mode)
 
 
 def _remove_empty(name: str, folder: int) -> None:

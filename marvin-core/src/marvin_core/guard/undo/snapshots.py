@@ -182,10 +182,9 @@ class Snapshots:
 
     async def _taken_in(self, index: Path, deadline: float) -> str:
         self.modes = await in_thread(lambda: read_modes(self.store))  # another Marvin may have added some
-        env, limit = {"GIT_INDEX_FILE": str(index)}, self._timeouts.snapshot
-        known, (new, seen) = await asyncio.gather(self._differing(env, limit), self._others(index, limit))
-        passed, chmods = set[bytes](), dict[str, tuple[int, int]]()
-        folders = Folders(self._root)
+        env = {"GIT_INDEX_FILE": str(index)}
+        known, (new, seen) = await asyncio.gather(self._differing(index), self._others(index))
+        passed, chmods, folders = set[bytes](), dict[str, tuple[int, int]](), Folders(self._root)
         files = read_files(folders, [*known, *new], self._limits.undo_file, passed)
         modes, begun, total, stale = dict(self.modes), False, 0, 0
         while True:
@@ -223,16 +222,15 @@ class Snapshots:
         old, self.modes = self.modes, modes
         await in_thread(lambda: merge_modes(self.store, old, modes))
 
-    async def _differing(self, env: Mapping[str, str], limit: float) -> dict[bytes, list[bytes]]:
+    async def _differing(self, index: Path) -> dict[bytes, list[bytes]]:
         """The files that differ from an index, with their entries in git's diff format."""
-        words = ("diff-files", "--raw", "--abbrev=40", "--relative", "-z")
-        fields = (await self._git("diff-files", *words, env=env, limit=limit)).split(b"\0")
+        words, env = ("diff-files", "--raw", "--abbrev=40", "--relative", "-z"), {"GIT_INDEX_FILE": str(index)}
+        fields = (await self._git("diff-files", *words, env=env, limit=self._timeouts.snapshot)).split(b"\0")
         return {path: head.split(b" ") for head, path in zip(fields[::2], fields[1::2], strict=False) if path}
 
-    async def _others(self, index: Path, limit: float) -> tuple[list[bytes], Seen]:
+    async def _others(self, index: Path) -> tuple[list[bytes], Seen]:
         """The files that are not in the index, including those of nested repositories; and what is not listed."""
-        found: list[bytes] = []
-        folders, nested = [b""], set[bytes]()
+        found, folders, nested = list[bytes](), [b""], set[bytes]()
         while folders and len(nested) <= _NESTED:
             nested.add(folder := folders.pop())
             where = self._root / os.fsdecode(folder) if folder else self._root
@@ -241,7 +239,7 @@ class Snapshots:
             env = {"GIT_INDEX_FILE": f"{index}.none" if folder else str(index), **own}
             rules = [] if folder else exclude_options(self.top, self._prefix, self.without)
             options = ["--others", "--exclude-standard", *rules, "-z"]
-            said = await self._git("ls-files", "ls-files", *options, env=env, limit=limit, cwd=where)
+            said = await self._git("ls-files", "ls-files", *options, env=env, limit=self._timeouts.snapshot, cwd=where)
             for name in said.split(b"\0"):
                 if name.endswith(b"/"):
                     folders.append(folder + name)
@@ -275,6 +273,12 @@ class Snapshots:
     @property
     def _prefix(self) -> bytes:
         return os.fsencode(self._root.relative_to(self.top)) + b"/" if self._root != self.top else b""
+
+    async def differing(self) -> list[bytes]:
+        """The files that may differ from the newest snapshot. Raises `SnapshotFailure` if git fails."""
+        index = self.store / "index"
+        known, (new, _) = await asyncio.gather(self._differing(index), self._others(index))
+        return [*known, *new]
 
     async def settled(self, before: str, after: str, since: int, seen: Seen | None = None) -> tuple[str, list[Change]]:
         """The tree after commands and the changes by them, without files that were there and only not seen.

@@ -46,6 +46,12 @@ def modes_of(changes: Sequence[Change], modes: Mapping[str, int]) -> dict[str, i
     return {name: modes[name] for name in names if name in modes}
 
 
+def modes_left(changes: Sequence[Change], modes: Mapping[str, int]) -> dict[str, int]:
+    """Those permissions that belong to files which were changed and are still there."""
+    names = [os.fsdecode(change.path) for change in changes if change.before is not None and change.after is not None]
+    return {name: modes[name] for name in names if name in modes}
+
+
 def change_of(head: bytes, path: bytes) -> Change:
     """A change, from an entry in git's diff format."""
     old_mode, new_mode, old, new, _ = head.decode().lstrip(":").split(" ")

@@ -62,7 +62,8 @@ def follow_other_rules(changes: Sequence[Change], before: Seen, after: Seen) -> 
 def moved_in(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
     """The files that look created, but were moved from a place that no snapshot shows, so they are the only copies.
 
-    They were created before the snapshot before, and no file with their content or their name is gone.
+    They were created before the snapshot before, and no file with their content is gone, nor one with their name, if
+    they were written since then.
 
     Args:
         since: the time of the snapshot in nanoseconds since the epoch; 0 if it is unknown.
@@ -79,10 +80,33 @@ def moved_in(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
     for one, status in there.items():
         name, content = _name(one.path), one.after.content if one.after is not None else ""
         has_other_name = status.st_nlink > links[status.st_dev, status.st_ino]
-        if contents[content] <= 0 and names[name] <= 0 and not has_other_name:
+        is_edited = _fine(status.st_mtime_ns) >= since  # of a file that was only moved, the content is known
+        if contents[content] <= 0 and not (is_edited and names[name] > 0) and not has_other_name:
             found.add(one.path)
         contents[content] -= 1
         names[name] -= 1
+    return found
+
+
+def moved_over(root: Path, changes: Sequence[Change], since: int) -> list[str]:
+    """The files in whose place another one was moved, from a place that no snapshot shows: it may be the only copy.
+
+    They were created, and last written, before the snapshot before, which shows another content.
+
+    Args:
+        since: the time of the snapshot before, in nanoseconds since the epoch.
+    """
+    kept = {one.before.content for one in changes if one.before is not None}
+    found = []
+    for one in changes:
+        if one.before is None or one.after is None or one.after.content in kept:
+            continue
+        path = os.path.join(os.fsencode(root), one.path)
+        with suppress(OSError):
+            status, born = os.lstat(path), born_at(path)
+            is_older = born is not None and max(_fine(born), _fine(status.st_mtime_ns)) < since
+            if is_older and status.st_nlink == 1:
+                found.append(shown_name(one.path))
     return found
 
 
@@ -134,7 +158,7 @@ def changed_outside(root: Path, paths: Sequence[bytes], since: int, ran: Sequenc
             changed = os.lstat(os.path.join(os.fsencode(root), path)).st_ctime_ns
             slack = _SLACK if changed % 1_000_000_000 else _COARSE
             if changed >= since and not any(begin - slack <= changed <= end + slack for begin, end in ran):
-                found.append(path.decode("utf-8", "backslashreplace"))
+                found.append(shown_name(path))
     return found
 
 
@@ -162,6 +186,11 @@ def _changed_at(root: Path, path: bytes) -> int:
 def _fine(time: int) -> int:
     """A time of a file, or one that is certainly later: some file systems have coarse times."""
     return time if time % 1_000_000_000 else time + _COARSE
+
+
+def shown_name(path: bytes) -> str:
+    """A path as people see it."""
+    return path.decode("utf-8", "backslashreplace")
 
 
 def _folder(path: bytes) -> bytes:
