@@ -20,6 +20,8 @@ from tests.core.mcp.support_mcp import Desk, desk_at, text_of
 SERVER = Path(__file__).parents[2] / "support" / "mcp_calls_server.py"
 FIRST = 10**9
 
+pytestmark = pytest.mark.slow  # most tests start a server of their own
+
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:

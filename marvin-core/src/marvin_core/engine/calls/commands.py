@@ -17,7 +17,7 @@ from ...guard.undo.failures import SnapshotFailure
 from ...guard.undo.ledger import UNFINISHED, Inverse, LedgerEntry, Span
 from ...guard.undo.snapshots import Snapshots
 from ...guard.undo.trees import Change, modes_left, modes_of
-from ...guard.undo.unseen import Seen, changed_outside, moved_over, shown_name
+from ...guard.undo.unseen import SLACK, Seen, changed_outside, moved_over, shown_name
 from ...util.text import one_line, shortened
 from ...util.threads import in_thread
 from ..parts import SessionParts
@@ -82,6 +82,8 @@ class CommandSpans:
     async def _look(self, begun: _Open) -> None:
         """Note what was changed since the last command: the next one may change it, too, and hide that."""
         span, ran = begun.span, list(self._ran)
+        if ran and time.time_ns() - ran[-1][1] <= SLACK:
+            return  # what has changed since counts as the command's
         with suppress(Exception):
             names = await begun.snapshots.differing()
             self._between.update(await in_thread(lambda: changed_outside(Path(span.root), names, span.since, ran)))

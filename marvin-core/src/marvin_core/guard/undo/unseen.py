@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _RULES = b".gitignore"
 _COARSE = 2_000_000_000
-_SLACK = 100_000_000
+SLACK = 100_000_000
 """The greatest difference between the times of files and of the clock, in nanoseconds."""
 
 
@@ -156,7 +156,7 @@ def changed_outside(root: Path, paths: Sequence[bytes], since: int, ran: Sequenc
     for path in paths:
         with suppress(OSError):  # a missing file has no time
             changed = os.lstat(os.path.join(os.fsencode(root), path)).st_ctime_ns
-            slack = _SLACK if changed % 1_000_000_000 else _COARSE
+            slack = SLACK if changed % 1_000_000_000 else _COARSE
             if changed >= since and not any(begin - slack <= changed <= end + slack for begin, end in ran):
                 found.append(shown_name(path))
     return found
