@@ -139,3 +139,15 @@ def test_over_http_only_the_token_opens(marvin: Marvin) -> None:
     running.send(signal.SIGINT)
     running.finish()
     assert "Traceback" not in running.err.decode()
+
+
+def test_a_server_that_stays_collects_its_garbage(marvin: Marvin) -> None:
+    tools = marvin.home / ".config/marvin/tools"
+    tools.mkdir(parents=True)
+    (tools / "collector.py").write_text(
+        "import gc\n\nfrom marvin_core import tool\n\n\n"
+        '@tool(access=["read"], sets=["coding"])\n'
+        'def collects() -> str:\n    """Say whether garbage is collected."""\n    return str(gc.isenabled())\n'
+    )
+    _, (answer,) = called(marvin, [("collects", {})])
+    assert text_of(answer) == "True"

@@ -19,6 +19,7 @@ from .providers.selection.models import Models
 from .usage.budgets import BudgetFactory
 from .usage.meter import UsageMeter
 from .usage.prices import Prices
+from .util.garbage import collect_again
 from .util.imports import imported
 from .util.state_files import close_to_others
 
@@ -229,6 +230,8 @@ class App:
             self._warn(f"There is no interface {wanted!r} (ui: in config.yaml); there are: {', '.join(specs)}.")
             wanted = "plain"
         made: UI = imported("interface", specs[wanted].factory)()
+        if wanted != "plain":  # which does it later, when all of its own is imported
+            collect_again()
         return made
 
     def save_usage(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +21,7 @@ from ..api.ui import UI
 from ..config.program import command_name
 from ..sessions.search import entries
 from ..util.failures import is_failure, shown
+from ..util.garbage import collect_again, end_exemptions
 from ..util.threads import in_thread
 from ..version import __version__
 from .choices import choose, options
@@ -62,8 +62,7 @@ class EditorAgent:
     async def serve(self, reading: int, writing: int, closing: float) -> None:
         """Serve one editor until it disconnects; queued messages have `closing` seconds to be written."""
         logging.getLogger().setLevel(logging.CRITICAL)  # the SDK logs errors of its peer, which gets them anyway
-        gc.freeze()  # the launcher disabled it for the start
-        gc.enable()
+        collect_again()
         self._line = line = EditorLine(reading, writing)
         connection = AgentSideConnection(self, line, listening=False, use_unstable_protocol=True)  # type: ignore[arg-type]
         self._client = connection
@@ -159,6 +158,7 @@ class EditorAgent:
         async with self._opening:
             if (ends := self._open.pop(earlier, None)) is not None:
                 await ends.close()
+                end_exemptions()
             if len(self._open) >= _MOST_SESSIONS:
                 raise RequestError.invalid_request({"details": f"{_MOST_SESSIONS} sessions are open. Close some."})
             try:
@@ -218,6 +218,7 @@ class EditorAgent:
         session = self._session(session_id)
         del self._open[session_id]
         await session.close()
+        end_exemptions()
         return schema.CloseSessionResponse()
 
     async def prompt(self, session_id: str, prompt: Sequence[Block], **_: Any) -> schema.PromptResponse:

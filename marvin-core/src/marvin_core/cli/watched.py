@@ -10,6 +10,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from ..api.errors import EXIT_INTERRUPTED, MarvinError
 from ..util.failures import told
+from ..util.garbage import collect_again
 from ..util.signals import end_like_ctrl_c, ending
 from ..util.watchdog import Watchdog
 from .run import CommandContext
@@ -56,6 +57,7 @@ class _Watched(Generic[T]):
         """Run the work, and return its result."""
         for number in ending():
             signal.signal(number, self._interrupt)  # asyncio's own handlers need the loop, which may be blocked
+        collect_again()
         try:
             result = asyncio.run(self._main())
         except (asyncio.CancelledError, MarvinError) as error:

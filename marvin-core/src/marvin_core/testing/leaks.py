@@ -85,6 +85,14 @@ class Guard:
         """The leaks of the test, one line each."""
         written = _watch.stop()
         gc.collect()  # objects that wait for garbage collection are not leaks
+        if not self._found(written):
+            return []
+        gc.unfreeze()  # nor are those that were exempt from it when a module was imported
+        gc.collect()
+        gc.freeze()
+        return self._found(written)
+
+    def _found(self, written: Sequence[str]) -> list[str]:
         return [
             *self._changed_variables(),
             *([f"current folder: {Path.cwd()}, was {self._folder}"] if Path.cwd() != self._folder else []),

@@ -24,6 +24,7 @@ from ..api.events import (
 from ..api.session import SessionControl, TurnResult
 from ..usage.meter import UsageMeter
 from ..util.failures import told
+from ..util.garbage import collect_again
 from ..util.signals import ending
 from ..util.streams import StandardStreams, silence_packs
 from ..util.terminal_text import TerminalFilter, disarm
@@ -185,8 +186,7 @@ class Headless:
 
     def _show(self, event: Event) -> None:
         if isinstance(event, MessageEnd) and not gc.isenabled() and event.origin == "model":
-            gc.freeze()  # what was imported, pydantic during the answer included, stays and need not be looked at
-            gc.enable()
+            collect_again()  # pydantic, imported during the answer, is exempt, too
         if isinstance(event, Notice):
             self._streams.err(f"marvin: {event.text}")
         elif isinstance(event, ModelCycle):

@@ -9,15 +9,18 @@ from typing import Any
 
 from ..api.errors import PluginError
 from .failures import is_failure, told
+from .garbage import exempt_from_collection
 
 
 def load_module(name: str) -> ModuleType:
     """The module of a pack; if the name is a path, the module of that file."""
-    if not name.endswith(".py"):
+    known = file_module(name) if name.endswith(".py") else name
+    if known not in sys.modules:
+        exempt_from_collection()
+    if known == name:
         return import_module(name)
     from importlib.util import module_from_spec, spec_from_file_location
 
-    known = file_module(name)
     if known in sys.modules:
         return sys.modules[known]
     spec = spec_from_file_location(known, name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...api.providers import OFFLINE
 from ...api.session import SessionControl
 from ...config.program import command_name
+from ...util.garbage import collect_again
 from ...util.streams import StandardStreams
 from ...util.text import counted
 
@@ -45,13 +45,13 @@ class PlainChat:
 
             terminal = TerminalChat(session)
             self._chat = terminal
-            _collect_garbage_again()
+            collect_again()
             return _left(session, terminal.run(greeting, prompt))
         from .simple_chat import SimpleChat
 
         simple = SimpleChat(session)
         self._chat = simple
-        _collect_garbage_again()
+        collect_again()
         return _left(session, simple.run(greeting, prompt))
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
@@ -100,12 +100,6 @@ def _left(session: SessionControl, code: int) -> int:
         with suppress(OSError):  # the terminal is gone
             StandardStreams().out(f"This session: {command_name()} --resume {session.id}\n")
     return code
-
-
-def _collect_garbage_again() -> None:
-    """Re-enable the garbage collector that the launcher disabled for the start; earlier objects are exempt."""
-    gc.freeze()
-    gc.enable()
 
 
 def _greeting(session: SessionControl) -> str:
