@@ -12,6 +12,7 @@ from benchmarks import answers
 from benchmarks.catalogue.embedding import Beside, Comparison, missing
 from benchmarks.catalogue.measure import Measured, measured
 from benchmarks.catalogue.requests import (
+    EIGHTH_AUTHOR,
     SEVENTH_AUTHOR,
     THIRD_AUTHOR,
     by_another_author,
@@ -83,6 +84,7 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
         ("those by a fifth author", by_the_fifth_author()[1], False),
         ("those by a sixth author", by_the_sixth_author()[1], False),
         ("those by a seventh author", by_another_author(SEVENTH_AUTHOR), False),
+        ("those by an eighth author", by_another_author(EIGHTH_AUTHOR), False),
         ("all by a fifth author, half of them for tuning", [*chain.from_iterable(by_the_fifth_author())], False),
     )
     beside = None if missing() else Comparison(lab.folder, requests()[0])
@@ -115,7 +117,8 @@ def _missed(among: str, found: Measured, goal: float | None) -> Iterator[Row]:
     how = f"of the same; of {found.nothing} that mean no tool {found.offered_for_nothing:.0%} are offered one"
     offered = 100 - 100 * found.offered
     yield Row(f"not among the 3 offered without a model, {among}", offered, None if goal is None else 15.0, "%", how)
-    yield Row(f"another tool taken without a model, {among}", found.wrong, 0.0, "", "of all those requests")
+    how = f"of all those texts; for {found.shown}, another tool is shown and waits"
+    yield Row(f"another tool called without a model, {among}", found.wrong, 0.0, "", how)
 
 
 def _missed_beside(tools: int, found: Beside) -> Iterator[Row]:

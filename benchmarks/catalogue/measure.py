@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -12,14 +13,15 @@ from marvin_core.tools.finding import Finder
 from marvin_core.tools.routing.router import OFFERED, Router
 
 _FOUND = 5
-_SURE = ("act", "confirm", "ask")
-"""What is done where one tool is taken."""
+_SHOWN = ("confirm", "ask")
+"""What is done where one tool is taken, but the user decides: it is shown and waits for Enter, or for a value."""
 
 
 class Measured(NamedTuple):
     """Shares of the requests, from 0 to 1, and their number.
 
-    `wrong` counts the requests for which a tool that is not meant is taken, also those that mean none.
+    `wrong` counts the texts for which a tool is called that is not meant, also those that mean none. `shown` counts
+    those for which such a tool is the only proposal; nothing is done without the user.
     """
 
     requests: int
@@ -27,6 +29,7 @@ class Measured(NamedTuple):
     of_five: float
     offered: float
     wrong: int
+    shown: int
     nothing: int
     offered_for_nothing: float
 
@@ -40,15 +43,22 @@ def measured(specs: Sequence[ToolSpec], cache_folder: Path, asked: Sequence[tupl
     routes = [router.route(text) for text, _ in meaning]
     offers = [[offer.spec.name for offer in route.proposals[:OFFERED]] for route in routes]
     names = [name for _, name in meaning]
-    is_sure = [route.action in _SURE for route in routes]
     nothing = [router.route(text).action for text, name in said if name == NOTHING]
-    pairs = [*zip(names, ranks, offers, is_sure, strict=True)]
+    pairs = [*zip(names, ranks, offers, strict=True)]
+    missed = [route.action for route, (name, _, offer) in zip(routes, pairs, strict=True) if not _has(offer, name)]
+    mistaken = Counter([*missed, *nothing])
     return Measured(
         requests=len(names),
-        first=sum(name in rank[:1] for name, rank, _, _ in pairs) / len(names),
-        of_five=sum(name in rank for name, rank, _, _ in pairs) / len(names),
-        offered=sum(name in offer for name, _, offer, _ in pairs) / len(names),
-        wrong=sum(sure and name not in offer for name, _, offer, sure in pairs) + sum(map(_SURE.__contains__, nothing)),
+        first=sum(_has(rank[:1], name) for name, rank, _ in pairs) / len(names),
+        of_five=sum(_has(rank, name) for name, rank, _ in pairs) / len(names),
+        offered=sum(_has(offer, name) for name, _, offer in pairs) / len(names),
+        wrong=mistaken["act"],
+        shown=sum(mistaken[action] for action in _SHOWN),
         nothing=len(nothing),
         offered_for_nothing=sum(action != "nothing" for action in nothing) / max(1, len(nothing)),
     )
+
+
+def _has(found: Sequence[str], names: str) -> bool:
+    """Whether one of the tools that would do was found."""
+    return any(name in found for name in names.split())

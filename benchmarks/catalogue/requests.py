@@ -32,6 +32,8 @@ SIXTH_AUTHOR = Path(__file__).with_name("sixth_author.txt")
 """Fewer requests and talk by a sixth author; nothing was tuned on either half so far."""
 SEVENTH_AUTHOR = Path(__file__).with_name("seventh_author.txt")
 """Requests, talk and questions on Marvin by a seventh author, all held out; written after the form was settled."""
+EIGHTH_AUTHOR = Path(__file__).with_name("eighth_author.txt")
+"""Requests and talk by an eighth author, all held out; nothing was changed after they were measured."""
 _GROUP, _TUNED = 5, 3
 """Of each five requests the first three are for tuning."""
 
@@ -69,6 +71,8 @@ def requests(
     file: Path | None = None, group: int = _GROUP, for_tuning: int = _TUNED
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """The requests, each with the name of its tool or `NOTHING`: those for tuning, and those held out.
+
+    An author may name several tools that would all do, with blanks between them.
 
     Args:
         group: the size of the groups of which some are for tuning, within a section.

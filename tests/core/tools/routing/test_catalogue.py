@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.catalogue.measure import measured
 from benchmarks.catalogue.requests import (
+    EIGHTH_AUTHOR,
     NOTHING,
     OTHER_AUTHOR,
     PRACTICE,
@@ -30,6 +31,8 @@ from marvin_core.tools.routing.ranking import Ranking
 from marvin_core.tools.routing.router import Router
 from marvin_core.tools.routing.slots import Utterance
 from marvin_core.tools.routing.words import stem, words
+
+_JUDGES = [OTHER_AUTHOR, THIRD_AUTHOR, SEVENTH_AUTHOR, EIGHTH_AUTHOR]
 
 
 def ours() -> list[ToolSpec]:
@@ -78,19 +81,20 @@ def test_requests_find_their_tools_among_ours_and_among_500(tmp_path: Path) -> N
     assert many.of_five >= 0.90
     assert min(among_ours.offered, many.offered) >= 0.85
     assert max(among_ours.offered_for_nothing, many.offered_for_nothing) <= 0.05
-    assert max(among_ours.wrong, many.wrong) == 0
+    assert max(among_ours.wrong, many.wrong, among_ours.shown, many.shown) == 0
     assert min(among_ours.first, many.first) >= 0.80
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", [OTHER_AUTHOR, THIRD_AUTHOR, SEVENTH_AUTHOR], ids=["other", "third", "seventh"])
+@pytest.mark.parametrize("file", _JUDGES, ids=lambda file: file.stem)
 def test_of_the_requests_by_other_authors_none_is_taken_for_another_tool(tmp_path: Path, file: Path) -> None:
     said = by_another_author(file)
     among_ours = measured(ours(), tmp_path, said)
     many = measured([*ours(), *third_party_tools()][:500], tmp_path, said)
     assert among_ours.of_five >= 0.95
     assert many.of_five >= 0.90
-    assert max(among_ours.wrong, many.wrong) == 0
+    assert max(among_ours.wrong, many.wrong) == 0  # of the calls that are made at once
+    assert max(among_ours.shown, many.shown) <= 2
     assert min(among_ours.offered, many.offered) >= 0.83
     assert max(among_ours.offered_for_nothing, many.offered_for_nothing) <= 0.06
     assert len(said) >= among_ours.requests + 30 >= 1.9 * len(ours())
@@ -107,13 +111,14 @@ def test_hardly_any_request_that_an_author_set_aside_is_taken_for_another_tool(
 ) -> None:
     among_ours = measured(ours(), tmp_path, said)
     many = measured([*ours(), *third_party_tools()][:500], tmp_path, said)
-    assert among_ours.wrong <= 1  # a call that is shown first
-    assert many.wrong <= 2
+    assert among_ours.wrong == 0
+    assert many.wrong <= 1
+    assert max(among_ours.shown, many.shown) <= 1
     assert min(among_ours.offered, many.offered) >= 0.84
     assert max(among_ours.offered_for_nothing, many.offered_for_nothing) <= 0.05
 
 
-@pytest.mark.parametrize("file", [OTHER_AUTHOR, THIRD_AUTHOR, SEVENTH_AUTHOR], ids=["other", "third", "seventh"])
+@pytest.mark.parametrize("file", _JUDGES, ids=lambda file: file.stem)
 def test_nothing_was_tuned_on_the_requests_by_other_authors(file: Path) -> None:
     tuned = [*requests()[0], *(one for part in requests(PRACTICE) for one in part)]
     assert not {tuple(words(text)) for text, _ in tuned} & {tuple(words(text)) for text, _ in by_another_author(file)}
