@@ -111,8 +111,7 @@ def test_hardly_any_request_that_an_author_set_aside_is_taken_for_another_tool(
 ) -> None:
     among_ours = measured(ours(), tmp_path, said)
     many = measured([*ours(), *third_party_tools()][:500], tmp_path, said)
-    assert among_ours.wrong == 0
-    assert many.wrong <= 1
+    assert max(among_ours.wrong, many.wrong) == 0
     assert max(among_ours.shown, many.shown) <= 1
     assert min(among_ours.offered, many.offered) >= 0.84
     assert max(among_ours.offered_for_nothing, many.offered_for_nothing) <= 0.05

@@ -29,7 +29,7 @@ _TELLING = 2
 _AHEAD = 0.95
 """The maximum score of another tool then, relative to its own."""
 _BEHIND = 1.1
-"""The maximum score of another tool, relative to its own, where a call is made at once or has several values."""
+"""The maximum score of another tool, relative to its own, where one tool is taken."""
 _BARE = 1
 """If a phrase has at most this many words and an address, the tools of the address's service compete with it."""
 _SPELLED = 4
@@ -203,14 +203,12 @@ class Router:
         A tool that only reads is called at once. Others are shown first, so that less certainty is enough.
         """
         says_little, is_called = bool(match.free) and _says_little(match), spec.reads_only and not spec.confirm
-        is_guess = bool(match.free) and is_called and not match.typed
-        least = _BEHIND if match.typed > 1 or is_guess else _MARGIN
-        if (match.free or match.typed > 1) and not _is_likely(spec, ranked, _AHEAD if says_little else least):
+        if (match.free or match.typed > 1) and not _is_likely(spec, ranked, _AHEAD if says_little else _BEHIND):
             return False
         if match.free and is_called:
             if says_little and not introduces(said, match):
                 return False
-            if is_guess and self._ranking.is_of_another(plain_text(said, match), spec, ranked):
+            if not match.typed and self._ranking.is_of_another(plain_text(said, match), spec, ranked):
                 return False
         return not match.free or _takes_its_words(spec, match, ranked)
 
@@ -227,7 +225,7 @@ def _request(text: str) -> Utterance:
     return Utterance(_CLOSING.sub("", _OPENING.sub("", text)) if len(text) <= _LONGEST else "")
 
 
-def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]], margin: float = _MARGIN) -> bool:
+def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]], margin: float = _BEHIND) -> bool:
     """Whether the words of a request match this tool about as well as any other.
 
     A phrase such as `run {command}` accepts any text, even if the text clearly means something else.
