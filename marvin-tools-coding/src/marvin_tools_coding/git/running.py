@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -41,7 +41,10 @@ _NAMES_LIMIT = 20_000_000
 
 
 _WRITING_INSIDE = (sys.executable, "-I", "-S", "-B", str(Path(__file__).with_name("write_inside.py")))
-_WRITING = (*git_command(alone=False), "--literal-pathspecs")
+_WRITING = (*git_command(alone=False), "--no-literal-pathspecs")
+"""Options for commands of which hooks and filters run. These inherit them: with `--literal-pathspecs`, the
+`git diff --cached --name-only -- '*.py'` of a hook finds nothing to check, and `git stash` fails. See `literal`."""
+_LITERAL = ":(literal)"
 _PRIVATE = (*git_command(), "--literal-pathspecs")
 """Options for what Marvin writes for itself: no hooks, no file system monitor."""
 _READING = (*_PRIVATE, "--no-optional-locks")
@@ -100,6 +103,11 @@ _ADVICE = {
     "git config user.name NAME && git config user.email ADDRESS",
 )
 """What to do next, by a pattern of a part of git's message. Hooks may say similar things."""
+
+
+def literal(paths: Iterable[str]) -> list[str]:
+    """Pathspecs of exactly these paths, for commands that write."""
+    return [f"{_LITERAL}{path}" for path in paths]
 
 
 async def run(
@@ -294,7 +302,7 @@ def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError
     """git's error message, with advice if there is any."""
     said = output_text(result.stderr + result.output, result.omitted, "")[:ERROR_LIMIT].strip()
     said = said.partition("\nusage: ")[0]  # outside of a repository git diff prints its usage
-    said = without_names_elsewhere(context.paths.root, said)
+    said = without_names_elsewhere(context.paths.root, said.replace(_LITERAL, ""))
     for sign, advice in _ADVICE.items():
         if re.search(sign, said, re.IGNORECASE):
             return ToolError(f"{what} failed. {advice.format(root=context.paths.root)}\ngit says: {said}")

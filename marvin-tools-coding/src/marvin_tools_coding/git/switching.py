@@ -41,7 +41,7 @@ from .here import is_there
 from .place import Place, find, remove_left
 from .replacing import check_restore, check_switch, commit_of, replaced_by
 from .restaging import within
-from .running import LIST_LIMIT, change_files, completed, failure, hash_of, keep, names, read, try_read, write
+from .running import LIST_LIMIT, change_files, completed, failure, hash_of, keep, literal, names, read, try_read, write
 from .staging import shortened
 from .undo import staged_tree
 
@@ -216,7 +216,7 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
         if exists and replaced:
             options = [asked[0], "--quiet", "--no-recurse-submodules", *asked[1:]]
             options += ["--pathspec-from-file=-", "--pathspec-file-nul"]
-            stdin = "\0".join(replaced).encode("utf-8", "surrogateescape")
+            stdin = "\0".join(literal(replaced)).encode("utf-8", "surrogateescape")
             result = await change_files(context, what, options, place.changed_folders, stdin=stdin)
             said = output_text(result.stderr, 0, "").strip()[:LIST_LIMIT]
     except (ToolError, asyncio.CancelledError) as error:  # such as that of a hook, once the file was restored
