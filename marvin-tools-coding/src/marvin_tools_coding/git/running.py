@@ -146,11 +146,16 @@ async def change_files(
 ) -> ProcessResult:
     """The same as `write`, for commands that change files of the working tree; those elsewhere stay as they are.
 
+    Cancellations let it end: nobody can tell what half a checkout has left from changes of the user, and git refuses to
+    go on with it.
+
     Args:
         folders: where files may change. Elsewhere a link may lead that a folder was replaced by.
     """
     through = (*_WRITING_INSIDE, *map(str, folders), "--") if sys.platform == "linux" else ()
-    result = await run(context, [*through, *_WRITING, *arguments], stdin=stdin, on_output=context.progress)
+    result = await completed(
+        run(context, [*through, *_WRITING, *arguments], stdin=stdin, on_output=context.progress)
+    )
     is_denied = bool(through) and b"permission denied" in result.stderr.lower()
     if result.exit_code == 0:  # git goes on without a filter that fails and is not required
         return result.replace(stderr=result.stderr + f"\n{_ELSEWHERE}".encode()) if is_denied else result
@@ -190,10 +195,10 @@ async def completed(work: Coroutine[Any, Any, T]) -> T:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([task], timeout=left)
         if not task.done():
+            task.cancel()
+            await asyncio.wait([task])  # its processes end
             raise
         return await task
-    finally:
-        task.cancel()
 
 
 def is_locked(result: ProcessResult) -> bool:
