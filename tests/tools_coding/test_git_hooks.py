@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from marvin_core import ToolError
+from marvin_core import ToolError, ToolResult
 from marvin_tools_coding.git.committing import git_commit
 from marvin_tools_coding.git.history import git_show
 from marvin_tools_coding.git.inspecting import git_diff
@@ -129,6 +129,18 @@ def test_a_path_is_no_pattern(repo: Folder, name: str) -> None:
 def test_an_error_names_the_path_as_it_was_given(repo: Folder) -> None:
     told = repo.error(git_commit, message="m", paths=["missing.txt"])
     assert "pathspec 'missing.txt' did not match" in told
+
+
+def test_what_a_hook_formats_of_some_paths_is_not_staged_as_reverted(repo: Folder) -> None:
+    hook(repo, "sed -i 's/ *$//' b.txt; git add b.txt")
+    repo.sh("echo part > a.txt; git add a.txt; echo more >> a.txt; echo 'blank  ' > b.txt")
+    result = repo.run(lambda: repo.called(git_commit, message="m", paths=["b.txt"]))
+    assert isinstance(result, ToolResult)
+    assert "not staged any more" not in str(result.content)
+    assert repo.sh("git status --porcelain; git show HEAD:b.txt") == "MM a.txt\nblank\n"
+    assert result.undo is not None
+    repo.call(git_commit, **result.undo.arguments)
+    assert repo.sh("git status --porcelain; git show :a.txt; cat b.txt") == "MM a.txt\n M b.txt\npart\nblank\n"
 
 
 def test_what_is_staged_in_part_is_committed_beside_a_hook(repo: Folder) -> None:

@@ -215,12 +215,15 @@ def _replace(attempt: Attempt) -> None:
 async def clear_index(context: ToolContext, place: Place, attempt: Attempt) -> str:
     """Stage as in the newest commit what is staged with another content than it had and the files have.
 
-    A commit of some paths may have read it, or a hook. Returns how to stage it again: it may be from somebody else.
+    A commit of some paths may have read it, or a hook. The hooks of such a commit have an index of their own: what they
+    format and stage there is committed, and the next commit would revert it. Returns how to stage again what the call
+    has not staged: it may be from somebody else.
     """
     now = await in_index(context, place, attempt.only)
-    other = set(await differing(context, now, attempt.files))
+    other = set(await differing(context, now, () if attempt.only else attempt.files))
     await put_back(context, [one.committed for one in now if one.path in other])
-    return unstaged(attempt, now, other)
+    own = {(one.name, one.hash) for one in attempt.files}
+    return unstaged(attempt, [one for one in now if (one.name, one.hash) not in own], other)
 
 
 def within(stored: Iterable[Stored], only: Sequence[str]) -> Sequence[Stored]:
