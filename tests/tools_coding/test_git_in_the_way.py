@@ -87,6 +87,15 @@ def test_conflicts_with_longer_markers_are_not_committed(repo: Folder) -> None:
     assert "there are conflict markers" in repo.error(git_commit, message="m")
 
 
+def test_the_answer_to_new_files_in_the_way_is_not_to_stash_them(repo: Folder) -> None:
+    """`git stash` leaves them there."""
+    repo.sh("git switch -qc other; echo x > new; git add .; git commit -qm new; git switch -q main; echo mine > new")
+    told = repo.error(git_checkout, target="other")
+    assert "Move yours away" in told
+    assert "git stash" not in told
+    assert repo.sh("cat new") == "mine\n"
+
+
 # Calls that are cancelled
 
 

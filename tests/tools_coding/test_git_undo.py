@@ -201,10 +201,10 @@ def test_a_first_commit_is_not_taken_back_without_a_branch(repo: Repo) -> None:
 def test_what_still_has_a_commit_that_is_taken_back_is_told(repo: Repo) -> None:
     repo.sh("echo 2 >a")
     repo.runner.call(git_commit, message="Second")
-    repo.sh("git switch -qc topic; git tag v1")
+    repo.sh("git branch topic; git tag v1")
     commit = repo.sh("git rev-parse HEAD").strip()
     told = repo.runner.call(git_commit, message="Second", take_back=commit)
-    assert told.text.endswith("These still have it: main, v1.")
+    assert told.text.endswith("These still have it: topic, v1.")
 
 
 def test_a_commit_right_after_one_of_somebody_else_is_taken_back(repo: Repo) -> None:

@@ -43,7 +43,9 @@ def test_a_branch_that_somebody_has_created_since_is_not_moved(repo: Repo) -> No
     assert repo.sh("git log --format=%s main; git log --format=%s mine") == "First\nSecond\nFirst\n"
 
 
-@pytest.mark.parametrize("since", ["git branch -m trunk", "git switch -qc trunk; git branch -D main", "git branch other"])
+@pytest.mark.parametrize(
+    "since", ["git branch -m trunk", "git switch -qc trunk; git branch -D main", "git branch other"]
+)
 def test_a_commit_is_taken_back_whatever_its_branch_is_called_now(repo: Repo, since: str) -> None:
     repo.sh("echo 2 >a")
     assert not repo.runner.call(git_commit, message="Second").is_error

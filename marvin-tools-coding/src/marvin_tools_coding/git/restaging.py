@@ -123,7 +123,7 @@ async def stage_as_before(context: ToolContext, place: Place, attempt: Attempt, 
         wrong: files whose staged content is known not to be that of the files.
 
     Returns:
-        What is not staged any more although the call has not staged it; empty if there is none.
+        What is staged, or not any more, although the call has not done it; empty if there is none.
 
     Raises:
         ToolError: it could not be staged; the text says how to.
@@ -148,8 +148,11 @@ async def stage_as_before(context: ToolContext, place: Place, attempt: Attempt, 
         changed, others = [one for one in changed if one.name not in apart], []
     await put_back(context, kept)
     bad = {*wrong, *await differing(context, changed, [*attempt.files, *attempt.known, *kept])}
-    await put_back(context, [one for one in others if one.path not in bad])
-    return unstaged(attempt, changed, bad)
+    stay = [one for one in others if one.path not in bad]
+    await put_back(context, stay)
+    staged = shortened([one.name for one in stay])
+    told = staged and f"A hook or another program has also staged this, and it stays so: {staged}."
+    return "\n".join(filter(None, (told, unstaged(attempt, changed, bad))))
 
 
 async def _way_back(context: ToolContext, attempt: Attempt) -> str:

@@ -79,6 +79,11 @@ _ADVICE = {
     "cannot lock ref .* is at [0-9a-f]+ but expected": (
         "Somebody else committed, or switched the branch, in the same moment. Look at git_log; try again."
     ),
+    "untracked working tree files would be overwritten": (
+        "Nothing was switched. The listed files are in no commit of this branch, and the other branch has files of the "
+        "same names, which git_show(ref, path) shows. Move yours away with run_command. If a checkout was killed, it "
+        "may have left them: remove those that are the same."
+    ),
     "would be overwritten by checkout": (
         "Nothing was switched. Commit the listed files first with git_commit, or run_command: git stash"
     ),
@@ -153,9 +158,7 @@ async def change_files(
         folders: where files may change. Elsewhere a link may lead that a folder was replaced by.
     """
     through = (*_WRITING_INSIDE, *map(str, folders), "--") if sys.platform == "linux" else ()
-    result = await completed(
-        run(context, [*through, *_WRITING, *arguments], stdin=stdin, on_output=context.progress)
-    )
+    result = await completed(run(context, [*through, *_WRITING, *arguments], stdin=stdin, on_output=context.progress))
     is_denied = bool(through) and b"permission denied" in result.stderr.lower()
     if result.exit_code == 0:  # git goes on without a filter that fails and is not required
         return result.replace(stderr=result.stderr + f"\n{_ELSEWHERE}".encode()) if is_denied else result

@@ -281,7 +281,7 @@ async def _stage_as_saved(
 
 
 async def _stage_conflicts(context: ToolContext, snapshot: str, resolved: set[str]) -> None:
-    """Have the files be in conflict again that were so in a snapshot, without those that somebody has resolved since."""
+    """Have files be in conflict again that were so in a snapshot, without those that somebody has resolved since."""
     said = "".join(await names(context, "git checkout", ["cat-file", "commit", snapshot]))
     listed = (entry.partition("\t") for entry in json.loads(said.partition(_CONFLICTS)[2] or "[]"))
     entries = [(facts, name) for facts, _, name in listed if name not in resolved]
