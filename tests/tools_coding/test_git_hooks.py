@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from marvin_core import ToolError
+from marvin_core import ToolError, ToolResult
 from marvin_tools_coding.git.committing import git_commit
 from marvin_tools_coding.git.history import git_show
 from marvin_tools_coding.git.inspecting import git_diff
+from marvin_tools_coding.git.switching import git_checkout
 
 from .support_shell import Folder
 
@@ -98,6 +100,47 @@ def test_what_a_hook_formats_and_stages_is_committed_with_what_was_staged(repo: 
     repo.sh("echo x > a.txt; git add a.txt")
     assert "Committed" in repo.call(git_commit, message="m", add_all=False)
     assert repo.sh("git show HEAD:a.txt HEAD:n; git ls-files") == "X\nn\na.txt\nn\n"
+
+
+@pytest.mark.parametrize("arguments", [{}, {"paths": ["x.py"]}, {"add_all": False}], ids=["all", "paths", "staged"])
+def test_a_hook_finds_files_by_patterns(repo: Folder, arguments: dict[str, Any]) -> None:
+    hook(repo, "git diff --cached --name-only -- '*.py'; exit 1")
+    repo.sh("echo x > x.py; git add x.py; echo y > y.txt")
+    assert "x.py" in repo.error(git_commit, message="m", **arguments).partition("Files:")[0]
+
+
+def test_a_hook_puts_aside_what_is_not_staged(repo: Folder) -> None:
+    hook(repo, "git stash push -q --keep-index --include-untracked; git reset -q --hard; git stash pop -q --index")
+    repo.sh("echo staged > a.txt; git add a.txt; echo more >> a.txt; echo new > new.txt")
+    assert "Committed" in repo.call(git_commit, message="m", add_all=False)
+    assert repo.sh("git stash list; git status --porcelain; cat a.txt") == " M a.txt\n?? new.txt\nstaged\nmore\n"
+
+
+@pytest.mark.parametrize("name", ["*.txt", ":(top)a.txt", ":!a.txt"])
+def test_a_path_is_no_pattern(repo: Folder, name: str) -> None:
+    repo.sh(f"echo 2 > a.txt; echo new > '{name}'")
+    assert "Committed" in repo.call(git_commit, message="m", paths=[name])
+    assert repo.sh("git status --porcelain") == " M a.txt\n"
+    repo.sh(f"echo 2 > '{name}'")
+    assert "Restored" in repo.call(git_checkout, target="HEAD", path=name)
+    assert repo.sh("git status --porcelain") == " M a.txt\n"
+
+
+def test_an_error_names_the_path_as_it_was_given(repo: Folder) -> None:
+    told = repo.error(git_commit, message="m", paths=["missing.txt"])
+    assert "pathspec 'missing.txt' did not match" in told
+
+
+def test_what_a_hook_formats_of_some_paths_is_not_staged_as_reverted(repo: Folder) -> None:
+    hook(repo, "sed -i 's/ *$//' b.txt; git add b.txt")
+    repo.sh("echo part > a.txt; git add a.txt; echo more >> a.txt; echo 'blank  ' > b.txt")
+    result = repo.run(lambda: repo.called(git_commit, message="m", paths=["b.txt"]))
+    assert isinstance(result, ToolResult)
+    assert "not staged any more" not in str(result.content)
+    assert repo.sh("git status --porcelain; git show HEAD:b.txt") == "MM a.txt\nblank\n"
+    assert result.undo is not None
+    repo.call(git_commit, **result.undo.arguments)
+    assert repo.sh("git status --porcelain; git show :a.txt; cat b.txt") == "MM a.txt\n M b.txt\npart\nblank\n"
 
 
 def test_what_is_staged_in_part_is_committed_beside_a_hook(repo: Folder) -> None:

@@ -87,6 +87,15 @@ def test_conflicts_with_longer_markers_are_not_committed(repo: Folder) -> None:
     assert "there are conflict markers" in repo.error(git_commit, message="m")
 
 
+def test_the_answer_to_new_files_in_the_way_is_not_to_stash_them(repo: Folder) -> None:
+    """`git stash` leaves them there."""
+    repo.sh("git switch -qc other; echo x > new; git add .; git commit -qm new; git switch -q main; echo mine > new")
+    told = repo.error(git_checkout, target="other")
+    assert "Move yours away" in told
+    assert "git stash" not in told
+    assert repo.sh("cat new") == "mine\n"
+
+
 # Calls that are cancelled
 
 
@@ -122,6 +131,20 @@ def test_a_checkout_that_is_done_when_it_is_cancelled_is_told_and_taken_back(
     assert result.undo is not None
     repo.call(git_checkout, **result.undo.arguments)
     assert repo.sh("git branch --show-current; cat a.txt") == "main\nmine\n"
+
+
+@pytest.mark.parametrize("path", [None, "."], ids=["switched", "restored"])
+def test_a_checkout_under_way_is_completed_if_it_is_cancelled(repo: Folder, path: str | None) -> None:
+    """With half of it git refuses to switch: files of the other branch are in the way."""
+    repo.sh("git switch -qc other; echo two > a.txt; echo new > b.txt; echo c > c.txt; git add .; git commit -qm two")
+    repo.sh("git switch -q main; echo 'b.txt filter=slow' > .git/info/attributes")
+    repo.sh("git config filter.slow.smudge 'echo started >&2; sleep 1; cat'")
+    result = cancelled(repo, git_checkout, target="other", path=path)
+    assert isinstance(result, ToolResult)
+    assert repo.sh("git diff other; cat a.txt b.txt c.txt") == "two\nnew\nc\n"
+    assert result.undo is not None
+    repo.call(git_checkout, **result.undo.arguments)
+    assert repo.sh("git status --porcelain; git branch --show-current; git diff main") == "main\n"
 
 
 def test_what_was_saved_is_told_if_restoring_is_cancelled(repo: Folder) -> None:

@@ -96,6 +96,15 @@ def test_what_is_staged_in_part_is_kept_if_a_hook_formats_it_and_fails(repo: Fol
     assert repo.sh("git show :a.txt; cat a.txt") == "part\nPART AND MORE\n"
 
 
+def test_what_a_hook_has_staged_and_stays_so_is_named(repo: Folder) -> None:
+    hook(repo, "echo made > made.txt; git add made.txt; exit 1")
+    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt")
+    assert "A hook or another program has also staged this, and it stays so: made.txt." in repo.error(
+        git_commit, message="m"
+    )
+    assert repo.sh("git status --porcelain") == "MM a.txt\nA  made.txt\n"
+
+
 @pytest.mark.parametrize("paths", [None, ["."], ["a.txt", "z.txt"]], ids=str)
 def test_what_is_staged_is_kept_if_staging_fails(repo: Folder, paths: list[str] | None) -> None:
     """git stages the tracked files before it fails with a new one."""

@@ -201,10 +201,10 @@ def test_a_first_commit_is_not_taken_back_without_a_branch(repo: Repo) -> None:
 def test_what_still_has_a_commit_that_is_taken_back_is_told(repo: Repo) -> None:
     repo.sh("echo 2 >a")
     repo.runner.call(git_commit, message="Second")
-    repo.sh("git switch -qc topic; git tag v1")
+    repo.sh("git branch topic; git tag v1")
     commit = repo.sh("git rev-parse HEAD").strip()
     told = repo.runner.call(git_commit, message="Second", take_back=commit)
-    assert told.text.endswith("These still have it: main, v1.")
+    assert told.text.endswith("These still have it: topic, v1.")
 
 
 def test_a_commit_right_after_one_of_somebody_else_is_taken_back(repo: Repo) -> None:
@@ -365,3 +365,36 @@ def test_a_file_of_the_name_of_head_is_committed_and_taken_back(repo: Repo) -> N
     assert not repo.runner.call(git_commit, message="Second").is_error
     assert len(repo.runner.take_back()) == 1
     assert repo.state == before
+
+
+CONFLICT = (
+    "git switch -qc other; echo theirs >a; git commit -qam other; git switch -q main; echo 2 >a; git commit -qam m; "
+    "git merge other || true; "
+)
+
+
+@pytest.mark.parametrize("path", ["a", "b", "."])
+def test_files_in_conflict_are_so_again_once_restoring_is_undone(repo: Repo, path: str) -> None:
+    """What is staged beside them stays staged: otherwise a commit would leave out a part of the merge."""
+    repo.sh(f"{CONFLICT} echo part >b; git add b; echo all >b")
+    before = repo.state, repo.sh("git ls-files --stage; git diff")
+    repo.runner.call(git_checkout, target="HEAD", path=path)
+    repo.runner.take_back()
+    assert (repo.state, repo.sh("git ls-files --stage; git diff")) == before
+    assert "conflict markers" in repo.runner.call(git_commit, message="m").text
+
+
+def test_a_conflict_that_was_resolved_since_stays_so(repo: Repo) -> None:
+    repo.sh(CONFLICT)
+    repo.runner.call(git_checkout, target="HEAD", path="a")
+    repo.sh("echo resolved >a; git add a; echo 2 >a")
+    repo.runner.take_back()
+    assert repo.sh("git status -s; git show :a") == "MM a\nresolved\n"
+
+
+def test_a_path_restored_before_the_first_commit_of_a_branch_is_taken_back(repo: Repo) -> None:
+    repo.sh("git switch -q --orphan other; echo part >a; git add a; echo all >a")
+    before = repo.sh("git ls-files --stage; cat a")
+    repo.runner.call(git_checkout, target="main", path="a")
+    repo.runner.take_back()
+    assert repo.sh("git ls-files --stage; cat a") == before

@@ -31,6 +31,29 @@ def test_what_was_staged_in_part_is_staged_so_again_beside_other_files(repo: Rep
     assert repo.sh("git show :a; git status -s") == "part\nMM a\nM  b\n"
 
 
+def test_a_branch_that_somebody_has_created_since_is_not_moved(repo: Repo) -> None:
+    repo.sh("echo 2 >a")
+    assert not repo.runner.call(git_commit, message="Second").is_error
+    repo.sh("git switch -qc mine")
+    before = repo.state
+    assert "was made on another branch" in repo.refused()
+    assert repo.state == before
+    repo.sh("git switch -q main")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git log --format=%s main; git log --format=%s mine") == "First\nSecond\nFirst\n"
+
+
+@pytest.mark.parametrize(
+    "since", ["git branch -m trunk", "git switch -qc trunk; git branch -D main", "git branch other"]
+)
+def test_a_commit_is_taken_back_whatever_its_branch_is_called_now(repo: Repo, since: str) -> None:
+    repo.sh("echo 2 >a")
+    assert not repo.runner.call(git_commit, message="Second").is_error
+    repo.sh(since)
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git log --format=%s; git status -s") == "First\n M a\n"
+
+
 def test_a_new_file_that_is_to_be_added_stays_so_if_a_commit_of_others_is_taken_back(repo: Repo) -> None:
     repo.sh("echo new >n; git add -N n; echo 2 >a")
     assert not repo.runner.call(git_commit, message="Second", paths=["a"]).is_error

@@ -14,7 +14,7 @@ from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
 from .contents import FILE_MODES, differing, in_commit, in_index, why_differing
 from .place import Place, find
 from .restaging import Attempt, begun, clear_index, stage_as_before, staged_as_is, unstaged, within
-from .running import ERROR_LIMIT, completed, failure, names, try_read, try_write
+from .running import ERROR_LIMIT, completed, failure, literal, names, try_read, try_write
 from .staging import Staged, shortened, stage, summary
 from .undo import Before, Newest, forget, newest, resume, taken_back, undo_commit
 
@@ -82,7 +82,7 @@ async def _staged(context: ToolContext, place: Place, scope: Sequence[str], atte
 
 async def _commit(context: ToolContext, place: Place, attempt: Attempt) -> ToolResult:
     """Commit what is staged, or the paths if any are given."""
-    only = ["--only", "--", *attempt.only] if attempt.only else []
+    only = ["--only", "--", *literal(attempt.only)] if attempt.only else []
     stdin = _with_ticket(attempt.message, context.session.ticket).encode("utf-8", "replace")
     try:
         arguments = ["commit", "--file=-", "--cleanup=whitespace", *only]

@@ -101,15 +101,18 @@ async def empty_tree(context: ToolContext) -> str:
     return made.output.decode().strip()
 
 
+def index_info(entries: Iterable[Stored]) -> bytes:
+    """What stages files as given, for `git update-index -z --index-info`."""
+    gone_first = sorted(entries, key=lambda one: one.is_deleted, reverse=True)  # a file may replace a folder
+    lines = (f"{'0' if one.is_deleted else one.mode} {one.hash}\t{one.name}\0" for one in gone_first)
+    return "".join(lines).encode("utf-8", "surrogateescape")
+
+
 async def put_back(context: ToolContext, entries: Sequence[Stored]) -> None:
     """Stage files as given. Raises `ToolError` if git fails."""
     if not entries:
         return
-    gone_first = sorted(entries, key=lambda one: one.is_deleted, reverse=True)  # a file may replace a folder
-    stdin = "".join(f"{'0' if one.is_deleted else one.mode} {one.hash}\t{one.name}\0" for one in gone_first)
-    result = await keep_unlocked(
-        context, ["update-index", "-z", "--index-info"], stdin.encode("utf-8", "surrogateescape")
-    )
+    result = await keep_unlocked(context, ["update-index", "-z", "--index-info"], index_info(entries))
     if result.exit_code != 0:
         said = failure(context, "git update-index", result)
         paths = [one.path for one in entries]

@@ -123,7 +123,7 @@ async def stage_as_before(context: ToolContext, place: Place, attempt: Attempt, 
         wrong: files whose staged content is known not to be that of the files.
 
     Returns:
-        What is not staged any more although the call has not staged it; empty if there is none.
+        What is staged, or not any more, although the call has not done it; empty if there is none.
 
     Raises:
         ToolError: it could not be staged; the text says how to.
@@ -148,8 +148,11 @@ async def stage_as_before(context: ToolContext, place: Place, attempt: Attempt, 
         changed, others = [one for one in changed if one.name not in apart], []
     await put_back(context, kept)
     bad = {*wrong, *await differing(context, changed, [*attempt.files, *attempt.known, *kept])}
-    await put_back(context, [one for one in others if one.path not in bad])
-    return unstaged(attempt, changed, bad)
+    stay = [one for one in others if one.path not in bad]
+    await put_back(context, stay)
+    staged = shortened([one.name for one in stay])
+    told = staged and f"A hook or another program has also staged this, and it stays so: {staged}."
+    return "\n".join(filter(None, (told, unstaged(attempt, changed, bad))))
 
 
 async def _way_back(context: ToolContext, attempt: Attempt) -> str:
@@ -215,12 +218,15 @@ def _replace(attempt: Attempt) -> None:
 async def clear_index(context: ToolContext, place: Place, attempt: Attempt) -> str:
     """Stage as in the newest commit what is staged with another content than it had and the files have.
 
-    A commit of some paths may have read it, or a hook. Returns how to stage it again: it may be from somebody else.
+    A commit of some paths may have read it, or a hook. The hooks of such a commit have an index of their own: what they
+    format and stage there is committed, and the next commit would revert it. Returns how to stage again what the call
+    has not staged: it may be from somebody else.
     """
     now = await in_index(context, place, attempt.only)
-    other = set(await differing(context, now, attempt.files))
+    other = set(await differing(context, now, () if attempt.only else attempt.files))
     await put_back(context, [one.committed for one in now if one.path in other])
-    return unstaged(attempt, now, other)
+    own = {(one.name, one.hash) for one in attempt.files}
+    return unstaged(attempt, [one for one in now if (one.name, one.hash) not in own], other)
 
 
 def within(stored: Iterable[Stored], only: Sequence[str]) -> Sequence[Stored]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -41,7 +41,10 @@ _NAMES_LIMIT = 20_000_000
 
 
 _WRITING_INSIDE = (sys.executable, "-I", "-S", "-B", str(Path(__file__).with_name("write_inside.py")))
-_WRITING = (*git_command(alone=False), "--literal-pathspecs")
+_WRITING = (*git_command(alone=False), "--no-literal-pathspecs")
+"""Options for commands of which hooks and filters run. These inherit them: with `--literal-pathspecs`, the
+`git diff --cached --name-only -- '*.py'` of a hook finds nothing to check, and `git stash` fails. See `literal`."""
+_LITERAL = ":(literal)"
 _PRIVATE = (*git_command(), "--literal-pathspecs")
 """Options for what Marvin writes for itself: no hooks, no file system monitor."""
 _READING = (*_PRIVATE, "--no-optional-locks")
@@ -76,6 +79,11 @@ _ADVICE = {
     "cannot lock ref .* is at [0-9a-f]+ but expected": (
         "Somebody else committed, or switched the branch, in the same moment. Look at git_log; try again."
     ),
+    "untracked working tree files would be overwritten": (
+        "Nothing was switched. The listed files are in no commit of this branch, and the other branch has files of the "
+        "same names, which git_show(ref, path) shows. Move yours away with run_command. If a checkout was killed, it "
+        "may have left them: remove those that are the same."
+    ),
     "would be overwritten by checkout": (
         "Nothing was switched. Commit the listed files first with git_commit, or run_command: git stash"
     ),
@@ -100,6 +108,11 @@ _ADVICE = {
     "git config user.name NAME && git config user.email ADDRESS",
 )
 """What to do next, by a pattern of a part of git's message. Hooks may say similar things."""
+
+
+def literal(paths: Iterable[str]) -> list[str]:
+    """Pathspecs of exactly these paths, for commands that write."""
+    return [f"{_LITERAL}{path}" for path in paths]
 
 
 async def run(
@@ -138,11 +151,14 @@ async def change_files(
 ) -> ProcessResult:
     """The same as `write`, for commands that change files of the working tree; those elsewhere stay as they are.
 
+    Cancellations let it end: nobody can tell what half a checkout has left from changes of the user, and git refuses to
+    go on with it.
+
     Args:
         folders: where files may change. Elsewhere a link may lead that a folder was replaced by.
     """
     through = (*_WRITING_INSIDE, *map(str, folders), "--") if sys.platform == "linux" else ()
-    result = await run(context, [*through, *_WRITING, *arguments], stdin=stdin, on_output=context.progress)
+    result = await completed(run(context, [*through, *_WRITING, *arguments], stdin=stdin, on_output=context.progress))
     is_denied = bool(through) and b"permission denied" in result.stderr.lower()
     if result.exit_code == 0:  # git goes on without a filter that fails and is not required
         return result.replace(stderr=result.stderr + f"\n{_ELSEWHERE}".encode()) if is_denied else result
@@ -182,10 +198,10 @@ async def completed(work: Coroutine[Any, Any, T]) -> T:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([task], timeout=left)
         if not task.done():
+            task.cancel()
+            await asyncio.wait([task])  # its processes end
             raise
         return await task
-    finally:
-        task.cancel()
 
 
 def is_locked(result: ProcessResult) -> bool:
@@ -294,7 +310,7 @@ def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError
     """git's error message, with advice if there is any."""
     said = output_text(result.stderr + result.output, result.omitted, "")[:ERROR_LIMIT].strip()
     said = said.partition("\nusage: ")[0]  # outside of a repository git diff prints its usage
-    said = without_names_elsewhere(context.paths.root, said)
+    said = without_names_elsewhere(context.paths.root, said.replace(_LITERAL, ""))
     for sign, advice in _ADVICE.items():
         if re.search(sign, said, re.IGNORECASE):
             return ToolError(f"{what} failed. {advice.format(root=context.paths.root)}\ngit says: {said}")

@@ -19,7 +19,7 @@ from marvin_core import (
 
 from .here import is_there
 from .place import Place
-from .running import failure, names, try_write, write
+from .running import failure, literal, names, try_write, write
 
 _NEVER = re.compile(r"(?:^|/)\.marvin/(?:logs|memories|undo|worktrees)(?:/|$)")
 _SHOWN = 20
@@ -63,18 +63,18 @@ async def stage(context: ToolContext, place: Place, paths: Sequence[str]) -> Sta
     folders = [path for path in paths if _is_folder(context, path)] if paths else ["."]
     told = [path for path in paths if path not in folders]
     if told:
-        await write(context, "git add", ["add", "--all", "--", *told])
+        await write(context, "git add", ["add", "--all", "--", *literal(told)])
     if not folders:
         return Staged()
     kept, left_out = await _sorted(context, folders)
     if paths:
         for folder in folders:  # git add reports unknown names itself
-            tried = await try_write(context, ["add", "--all", "--dry-run", "--ignore-errors", "--", folder])
+            tried = await try_write(context, ["add", "--all", "--dry-run", "--ignore-errors", "--", *literal([folder])])
             if tried.exit_code != 0:
                 raise failure(context, "git add", tried.replace(output=b""))  # a list of files, which may lie outside
-    await write(context, "git add", ["add", "--update", "--", *folders])
+    await write(context, "git add", ["add", "--update", "--", *literal(folders)])
     if kept:
-        stdin = "\0".join(kept).encode("utf-8", "surrogateescape")
+        stdin = "\0".join(literal(kept)).encode("utf-8", "surrogateescape")
         await write(context, "git add", ["add", "--pathspec-from-file=-", "--pathspec-file-nul"], stdin=stdin)
     return Staged(left_out=tuple(left_out))
 

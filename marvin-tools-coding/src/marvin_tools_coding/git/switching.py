@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,7 @@ from .contents import (
     differing,
     in_index,
     in_tree,
+    index_info,
     put_back,
     unchecked,
     why_differing,
@@ -41,12 +43,27 @@ from .here import is_there
 from .place import Place, find, remove_left
 from .replacing import check_restore, check_switch, commit_of, replaced_by
 from .restaging import within
-from .running import LIST_LIMIT, change_files, completed, failure, hash_of, keep, names, read, try_read, write
+from .running import (
+    LIST_LIMIT,
+    change_files,
+    completed,
+    failure,
+    hash_of,
+    keep,
+    keep_unlocked,
+    literal,
+    names,
+    read,
+    try_read,
+    write,
+)
 from .staging import shortened
-from .undo import staged_tree
+from .undo import newest, staged_tree
 
 _CANCELLED = "The call was cancelled."
 _SNAPSHOTS = "refs/marvin/snapshots"
+_CONFLICTS = "\nConflicts: "
+"""The beginning of the line of a snapshot's message that has the entries of files in conflict, which no tree can."""
 _AUTHOR = {
     "GIT_AUTHOR_NAME": "Marvin",
     "GIT_AUTHOR_EMAIL": "marvin@localhost",
@@ -216,7 +233,7 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
         if exists and replaced:
             options = [asked[0], "--quiet", "--no-recurse-submodules", *asked[1:]]
             options += ["--pathspec-from-file=-", "--pathspec-file-nul"]
-            stdin = "\0".join(replaced).encode("utf-8", "surrogateescape")
+            stdin = "\0".join(literal(replaced)).encode("utf-8", "surrogateescape")
             result = await change_files(context, what, options, place.changed_folders, stdin=stdin)
             said = output_text(result.stderr, 0, "").strip()[:LIST_LIMIT]
     except (ToolError, asyncio.CancelledError) as error:  # such as that of a hook, once the file was restored
@@ -225,7 +242,7 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
             raise ToolError(f"{said}{saved}") from error
     if is_saved or expected:
         await _remove_restored(context, place, located, (expected, commit))
-        await _stage_as_saved(context, place, located, (expected, f"{commit}^2" if is_saved else commit))
+        await _stage_as_saved(context, place, located, (expected, commit), is_saved=is_saved)
     text = f"Restored {path} from {target} ({commit[:8]}). {said}".rstrip()
     head = await _head_with(context, place, located)
     undo = call_of(git_checkout, target=snapshot or head, path=path, expected=commit) if snapshot or head else None
@@ -245,19 +262,32 @@ async def _remove_restored(context: ToolContext, place: Place, located: str, com
                 await in_thread(partial(context.paths.remove, one.path))
 
 
-async def _stage_as_saved(context: ToolContext, place: Place, located: str, commits: tuple[str, str]) -> None:
-    """Stage of a path what was staged before it was restored, as the second of two commits has it.
+async def _stage_as_saved(
+    context: ToolContext, place: Place, located: str, commits: tuple[str, str], *, is_saved: bool
+) -> None:
+    """Stage of a path what was staged before it was restored, as the second of two commits or its snapshot has it.
 
     What somebody has staged since stays staged: it is neither in the first commit, if any, nor in that of the branch.
     """
     since, then = commits
-    if (await try_read(context, ["rev-parse", "--verify", "--quiet", then])).exit_code != 0:
-        return  # there were conflicts: what was staged is unknown
     own = {one.name for one in await in_index(context, place, [located])}
     if since:
         own &= {one.name for one in await in_index(context, place, [located], since)}
-    now = await in_index(context, place, [located], then)
+    staged = (await newest(context, then)).parents[-1] if is_saved else then
+    now = await in_index(context, place, [located], staged)
     await put_back(context, [one.committed for one in now if one.path and one.status != "U" and one.name not in own])
+    if is_saved:
+        await _stage_conflicts(context, then, own)
+
+
+async def _stage_conflicts(context: ToolContext, snapshot: str, resolved: set[str]) -> None:
+    """Have files be in conflict again that were so in a snapshot, without those that somebody has resolved since."""
+    said = "".join(await names(context, "git checkout", ["cat-file", "commit", snapshot]))
+    listed = (entry.partition("\t") for entry in json.loads(said.partition(_CONFLICTS)[2] or "[]"))
+    entries = [(facts, name) for facts, _, name in listed if name not in resolved]
+    removed = [f"0 {facts.split()[1]}\t{name}\0" for facts, name in entries]
+    stdin = "".join([*removed, *(f"{facts}\t{name}\0" for facts, name in entries)])
+    await keep_unlocked(context, ["update-index", "-z", "--index-info"], stdin.encode("utf-8", "surrogateescape"))
 
 
 async def _unseen(context: ToolContext, located: str) -> bool:
@@ -293,19 +323,22 @@ def _way_back(snapshot: str, path: str) -> str:
 async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
     """Save the files and the index at a path as a commit with a ref of its own.
 
-    Its first parent is HEAD, its second the index. No branch, index or stash is touched.
+    Its first parent is HEAD, if there is one, its last the index. No branch, index or stash is touched.
     """
     head = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
     parents = [head.output.decode().strip()] if head.exit_code == 0 else []
     index = place.git_dir / f"marvin-snapshot-{os.getpid()}-{time.monotonic_ns()}"
     env = {**_AUTHOR, "GIT_INDEX_FILE": str(index)}
     title = f"Before git_checkout of {located}\n".encode("utf-8", "surrogateescape")
+    base = parents[0] if parents else ""
     await in_thread(lambda: remove_left(place.git_dir))
     try:
-        if tree := await staged_tree(context, "Keeping a snapshot"):  # there is none during conflicts
-            options = [option for parent in parents for option in ("-p", parent)]
-            parents.append(await _kept(context, ["commit-tree", *options, "-F", "-", tree], _AUTHOR, title))
-        base = parents[0] if head.exit_code == 0 else ""
+        if not (tree := await staged_tree(context, "Keeping a snapshot")):
+            tree = await _staged_beside_conflicts(context, place, base, env)
+            conflicts = await names(context, "git checkout", ["ls-files", "--unmerged", "--full-name", "-z", located])
+            title += f"{_CONFLICTS}{json.dumps(conflicts)}\n".encode()
+        options = [option for parent in parents for option in ("-p", parent)]
+        parents.append(await _kept(context, ["commit-tree", *options, "-F", "-", tree], _AUTHOR, title))
         await _kept(context, ["read-tree", base or "--empty"], env)
         everywhere = ["-c", "core.sparseCheckout=false"]  # also files that a sparse checkout leaves out, and are there
         await _kept(context, [*everywhere, "add", "--force", "--all", "--", located], env)
@@ -321,6 +354,14 @@ async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
     finally:
         index.unlink(missing_ok=True)
     return name
+
+
+async def _staged_beside_conflicts(context: ToolContext, place: Place, base: str, env: Mapping[str, str]) -> str:
+    """The tree of what is staged, with files in conflict as in a commit."""
+    staged = [one for one in await in_index(context, place, []) if one.status != "U"]
+    await _kept(context, ["read-tree", base or "--empty"], env)
+    await _kept(context, ["update-index", "-z", "--index-info"], env, index_info(staged))
+    return await _kept(context, ["write-tree"], env)
 
 
 async def _save_as_read(context: ToolContext, files: Sequence[Stored], env: Mapping[str, str]) -> None:

@@ -148,6 +148,8 @@ async def _check_newest(context: ToolContext, commit: str, head: Newest, *, is_o
         )
     elif not head.parents and (await try_read(context, ["symbolic-ref", "--quiet", "HEAD"])).exit_code != 0:
         why = f"{commit[:8]} is the first one, and no branch is checked out."
+    elif not is_own and await _is_of_another_branch(context, commit):
+        why = f"{commit[:8]} was made on another branch than the current one. Switch to its branch."
     pushed = await read(context, "git branch", ["for-each-ref", "--contains", commit, "--count=1", "refs/remotes"])
     if pushed.output.strip():
         why = f"{commit[:8]} was already pushed. Create a commit that reverts it: git revert {commit[:8]}"
@@ -157,6 +159,18 @@ async def _check_newest(context: ToolContext, commit: str, head: Newest, *, is_o
             raise ToolError(f"The commit was not undone: {why}")
     if why:
         raise NeverUndone(f"The commit was not undone: {why}")
+
+
+async def _is_of_another_branch(context: ToolContext, commit: str) -> bool:
+    """Whether the current branch was created with the commit, and another branch has it, too."""
+    said = await try_read(context, ["symbolic-ref", "--quiet", "HEAD"])
+    branch = said.output.decode("utf-8", "surrogateescape").strip()
+    tips = await try_read(context, ["for-each-ref", "--points-at", commit, "--count=2", "refs/heads"])
+    if not branch or len(tips.output.splitlines()) < 2:
+        return False
+    log = await try_read(context, ["log", "-g", f"--max-count={_LATEST}", "--format=%H %gs", branch, "--"])
+    oldest = log.output.decode("utf-8", "replace").splitlines()[-1:]
+    return any(entry.startswith(f"{commit} branch: Created from") for entry in oldest)
 
 
 async def undo_commit(
