@@ -117,6 +117,21 @@ def test_what_another_saves_in_the_moment_of_the_writing_is_kept(
     assert files_below(paths.root) == {**BEFORE, "a.txt": b"work of the user"}
 
 
+def test_a_second_name_that_another_marvin_sweeps_ends_no_writing(paths: SandboxPaths) -> None:
+    """It has the time of the file, which may be an old one."""
+    with paths._writing("a.txt") as (place, old):
+        step = Step(FileWrite(path="a.txt", data=b"A", expected=old), place, old)
+        step.prepare()
+        step.keep(is_alone=True)
+        step.check()
+        step.put()
+        for left in paths.root.glob(".marvin-*"):
+            left.unlink()
+        step.check_kept()
+        step.finish()
+    assert files_below(paths.root) == {**BEFORE, "a.txt": b"A"}
+
+
 def test_a_link_is_followed_and_stays_one(paths: SandboxPaths) -> None:
     (paths.root / "link").symlink_to("a.txt")
     paths.write_together([FileWrite(path="link", data=b"A")])

@@ -46,11 +46,15 @@ class Step:
 
     def check(self) -> None:
         """Check the file again, even if it has only its other name; raises `FileChanged`."""
-        place = self._place
+        self._compare(self._status(self._backup or self._place.name))
+
+    def _status(self, name: str) -> os.stat_result | None:
         try:
-            now: os.stat_result | None = os.stat(self._backup or place.name, dir_fd=place.folder, follow_symlinks=False)
+            return os.stat(name, dir_fd=self._place.folder, follow_symlinks=False)
         except FileNotFoundError:
-            now = None
+            return None
+
+    def _compare(self, now: os.stat_result | None) -> None:
         path = self.change.path
         if self.change.create_only and now is not None:
             raise FileChanged(f"{path!r} was created by another program in the meantime; nothing was changed.")
@@ -87,8 +91,9 @@ class Step:
 
     def check_kept(self) -> None:
         """Check the old file after it was replaced or removed: a program may have saved it in that moment."""
-        if self._backup:
-            self.check()
+        now = self._status(self._backup) if self._backup else None
+        if now is not None:  # another Marvin may have swept it, as its time may be an old one
+            self._compare(now)
 
     def take_back(self) -> None:
         """Restore the old file, unless another program has put a newer one in its place."""
