@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.table import Row
-from marvin_core import EditFailed, FilePatch, Hunk, KnownFiles, edit_files, note_written, read_patch
+from marvin_core import EditFailed, FilePatch, Hunk, KnownFiles, edit_files, read_patch, write_text_file
 from marvin_core.guard.files.sandbox import SandboxPaths
 
 _LINES = 100_000
@@ -38,8 +38,7 @@ def rows(count: int) -> Iterator[Row]:
         for what, patches in cases.items():
 
             def begin() -> None:
-                paths.replace("big.py", text.encode())
-                note_written(paths, "big.py", known)
+                write_text_file(paths, "big.py", text, known=known)
 
             def edit(patches: list[FilePatch] = patches) -> None:
                 with suppress(EditFailed):

@@ -13,8 +13,8 @@ import pytest
 
 from tests.e2e.support_e2e import Marvin, wait_until
 from tests.support.agents import processes_in
-from tests.support.pipeline import PipelineModels, said, steps
-from tests.support.reviews import CODE, FIXED, PERSON, REVIEWER, job_of, state_of
+from tests.support.pipeline import PipelineModels, called, said, steps
+from tests.support.reviews import CODE, FIXED, FIXER, PERSON, REVIEWER, branch_of, job_of, state_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -43,6 +43,25 @@ def test_a_review_that_is_waited_for_mends_on_a_branch(
     report = re.search(r"Report: (\S+)", status)
     assert report is not None
     assert "divides by zero" in Path(report[1]).read_text()
+
+
+def test_a_review_in_whose_worktree_is_another_repository_keeps_it(
+    marvin: Marvin, models: PipelineModels, project: Path
+) -> None:
+    """A commit has none of its files, and those of a submodule may be in no commit."""
+    fixer = models.scripts[FIXER]
+    commit = "git -c user.name=x -c user.email=x commit --quiet -m App"
+    command = f"mkdir app && cd app && git init -q && echo 1 > x && git add x && {commit} && cd .. && git add app"
+    models.scripts[FIXER] = lambda asked: (
+        called(("run_command", {"command": f"{command} && {commit}"})) if asked.step == 5 else fixer(asked)
+    )
+    done = marvin.run("pipeline", "review", ".", limit=300)
+    assert "passed" in done.text
+    assert "No commit contains the files of other repositories in it: app." in done.text
+    (tree,) = (project / ".marvin/worktrees").glob("review-*")
+    assert f"What is not committed is in {tree}." in done.text
+    assert (tree / "app/x").read_text() == "1\n"
+    assert marvin.git("show", f"{branch_of(marvin)}:means.py") == FIXED
 
 
 def test_a_review_that_finds_nothing_leaves_nothing_behind(

@@ -11,6 +11,8 @@ from marvin_core.testing import ToolRunner
 from tests.support.github import GitHub, github
 from tests.tools_coding.support import Project
 from tests.tools_coding.support_github import Desk
+from tests.tools_coding.support_hooks import AUTHOR
+from tests.tools_coding.support_shell import Folder
 
 
 @pytest.fixture
@@ -25,6 +27,16 @@ def repository(tmp_path: Path) -> Project:
     made = Project(tmp_path / "repository")
     made.git("init", "--quiet")
     return made
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Folder:
+    """A repository with one commit of two files."""
+    root = tmp_path / "project"
+    root.mkdir()
+    folder = Folder(root, **AUTHOR)
+    folder.sh("git init -qb main; echo one > a.txt; echo b > b.txt; git add .; git commit -qm first")
+    return folder
 
 
 @pytest.fixture

@@ -183,6 +183,40 @@ class TestKnownFiles:
         assert "nothing was changed. Read it again" in text
         assert files_below(project.root) == {"a.txt": b"one\n2\n  three\n  four\n"}
 
+    @pytest.mark.parametrize("was_read", [True, False])
+    def test_an_edit_of_a_part_does_not_make_the_rest_known(self, project: Project, *, was_read: bool) -> None:
+        project.write("a.txt", "one\ntwo\n")
+        if was_read:
+            project.result(read_file, path="a.txt")
+        project.write("a.txt", "one\nwork of the user\n")
+        project.call(apply_patch, path="a.txt", old_str="one", new_str="1")
+        for tool in (write_file, append_file):
+            text = project.error(tool, path="a.txt", content="1\ntwo\n")
+            assert "Read it again" in text if was_read else "Read it first" in text
+        moved = "*** Begin Patch\n*** Update File: a.txt\n*** Move to: b.txt\n*** End Patch"
+        project.call(apply_patch, patch=moved)
+        assert "Read it" in project.error(write_file, path="b.txt", content="1\ntwo\n")
+        assert files_below(project.root) == {"b.txt": b"1\nwork of the user\n"}
+
+    def test_a_file_that_was_changed_since_is_not_deleted(self, project: Project) -> None:
+        project.write("a.txt", "one\n")
+        project.result(read_file, path="a.txt")
+        project.write("a.txt", "work of the user\n")
+        deleted = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch"
+        assert "nothing was changed. Read it again" in project.error(apply_patch, patch=deleted)
+        assert files_below(project.root) == {"a.txt": b"work of the user\n"}
+        project.result(read_file, path="a.txt")
+        assert project.call(apply_patch, patch=deleted) == "Deleted a.txt."
+
+    @pytest.mark.parametrize("header", ["*** Delete File: l.txt", "*** Update File: l.txt\n*** Move to: m.txt"])
+    def test_of_a_link_the_link_is_deleted_or_moved(self, project: Project, header: str) -> None:
+        project.write("d/a.txt", "one\n")
+        (project.root / "l.txt").symlink_to("d/a.txt")
+        project.call(apply_patch, patch=f"*** Begin Patch\n{header}\n*** End Patch")
+        assert not (project.root / "l.txt").is_symlink()
+        moved = {"m.txt": b"one\n"} if "Move" in header else {}
+        assert files_below(project.root) == {"d/a.txt": b"one\n", **moved}
+
 
 class TestPatch:
     def test_the_one_match_is_replaced(self, project: Project) -> None:

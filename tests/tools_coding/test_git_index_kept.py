@@ -9,14 +9,13 @@ import re
 import subprocess
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 from marvin_core import ToolResult
 from marvin_tools_coding.git.committing import git_commit
 
-from .support_hooks import AUTHOR, hook
+from .support_hooks import hook
 from .support_shell import Folder
 
 IN_PART = "echo part > a.txt; git add a.txt; echo all > a.txt"
@@ -29,16 +28,6 @@ THEIRS = (
 """Somebody else commits, and goes on with the file."""
 KILLED = "cp .git/index .git/marvin-staged-$(git rev-parse HEAD | cut -c -16)-{}-1; git reset -q; "
 """What a Marvin has left that was killed once it had staged something else."""
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Folder:
-    """A repository with one commit of two files."""
-    root = tmp_path / "project"
-    root.mkdir()
-    folder = Folder(root, **AUTHOR)
-    folder.sh("git init -qb main; echo one > a.txt; echo b > b.txt; git add .; git commit -qm first")
-    return folder
 
 
 def command(told: str, begin: str) -> str:

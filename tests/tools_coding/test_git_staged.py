@@ -9,14 +9,13 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 from marvin_core import ToolResult
 from marvin_tools_coding.git.committing import git_commit
 
-from .support_hooks import AUTHOR, hook
+from .support_hooks import hook
 from .support_shell import Folder
 
 AS_COMMITTED = (
@@ -27,16 +26,6 @@ AS_COMMITTED = (
 FAILS = "git config filter.bad.clean false; git config filter.bad.required true; "
 FAILS += "echo 'z.txt filter=bad' > .git/info/attributes"
 STAGED = "git ls-files --stage"
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Folder:
-    """A repository with one commit of two files."""
-    root = tmp_path / "project"
-    root.mkdir()
-    folder = Folder(root, **AUTHOR)
-    folder.sh("git init -qb main; echo one > a.txt; echo b > b.txt; git add .; git commit -qm first")
-    return folder
 
 
 def cancel_once_told(repo: Folder, text: str) -> ToolResult | None:

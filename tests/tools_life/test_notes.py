@@ -64,6 +64,16 @@ def test_a_note_of_the_user_is_replaced_only_once_it_was_read(model: ToolRunner)
     assert "was changed after you read it" in model.call("write_note", path="list", content="all new").text
 
 
+def test_adding_to_a_note_does_not_count_as_reading_it(model: ToolRunner) -> None:
+    path = kept(model)
+    assert not model.call("write_note", path="list", content="more", append=True).is_error
+    assert "has not been read yet" in model.call("write_note", path="list", content="all new").text
+    assert path.read_text() == f"{LIST}more\n"
+    model.call("read_note", path="list")
+    model.call("write_note", path="list", content="and more", append=True)
+    assert not model.call("write_note", path="list", content="all new").is_error
+
+
 def test_a_person_need_not_read_what_they_replace(marvin_tools: ToolRunner) -> None:
     path = kept(marvin_tools)
     marvin_tools.call("write_note", path="list", content="all new")

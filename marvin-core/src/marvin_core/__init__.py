@@ -231,7 +231,6 @@ if TYPE_CHECKING:
         AppendedText,
         WrittenFile,
         append_to_file,
-        note_written,
         write_text_file,
     )
     from .kit.fetching import Fetched, RequestOptions, delete, fetch, fetch_json, open_url, post, post_json
@@ -330,7 +329,7 @@ _NAMES_IN = {
     "kit.editing.patch": "FilePatch Hunk PatchError PatchKind",
     "kit.editing.planning": "EditKind EditedFile EditedPlace",
     "kit.editing.snapshot": "place_of",
-    "kit.editing.whole_files": "AppendedText WrittenFile append_to_file note_written write_text_file",
+    "kit.editing.whole_files": "AppendedText WrittenFile append_to_file write_text_file",
     "kit.fetching": "Fetched RequestOptions delete fetch fetch_json open_url post post_json",
     "kit.files.committable": "HABITUALLY_IGNORED KEY_SAMPLE why_content_left_out why_left_out",
     "kit.files.diffs": "unified_diff",
@@ -634,7 +633,6 @@ __all__ = [
     "is_patch",
     "is_topic",
     "near_names",
-    "note_written",
     "numbered",
     "one_line",
     "open_url",

@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -44,13 +44,6 @@ SPECS = (
     *(describe(tool, source="tests", module=undo_tools.__name__) for tool in undo_tools.ALL),
     *(describe(tool, source="tests", module=command_tools.__name__) for tool in command_tools.ALL),
 )
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Commands]:
-    made = Commands(tmp_path)
-    yield made
-    made.runner.close()
 
 
 def fill(desk: Commands) -> None:

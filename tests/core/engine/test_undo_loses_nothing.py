@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,13 +26,6 @@ from tests.support.undoing import Commands
 
 LIMITED = "MARVIN_TEST_LIMITED_ROOT"
 """Set where a test runs again without root's right to read everything."""
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Commands]:
-    made = Commands(tmp_path)
-    yield made
-    made.runner.close()
 
 
 def unfinished(desk: Commands, command: str) -> None:

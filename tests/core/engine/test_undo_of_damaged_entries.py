@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,6 @@ import pytest
 
 from tests.support.undo_tools import put
 from tests.support.undoing import Commands
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Commands]:
-    made = Commands(tmp_path)
-    yield made
-    made.runner.close()
 
 
 def newest(desk: Commands) -> Path:

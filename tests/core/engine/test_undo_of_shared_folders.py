@@ -32,13 +32,6 @@ SPECS = (
 )
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Commands]:
-    made = Commands(tmp_path)
-    yield made
-    made.runner.close()
-
-
 @contextmanager
 def running(desk: Commands) -> Iterator[None]:
     """A command of this session, which changes `a` and runs until the end of the block."""

@@ -15,13 +15,6 @@ import pytest
 from tests.support.undoing import Commands
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Commands]:
-    made = Commands(tmp_path)
-    yield made
-    made.runner.close()
-
-
 def mode_of(path: Path) -> str:
     return oct(path.stat().st_mode & 0o7777)
 

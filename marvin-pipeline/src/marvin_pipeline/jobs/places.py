@@ -28,6 +28,9 @@ _GIT = (*git_command(), "--literal-pathspecs")
 _OUTPUT = 20_000_000
 _WORKTREES = ".marvin/worktrees"
 _TRIES = 20
+_SHOWN = 10
+_REPOSITORY = b"160000"
+"""The mode of a submodule, or of another repository that was added like a file."""
 _LEFT_OUT = "Ignore the files of the review"
 _OWN = (".marvin", ".tickets")
 """Marvin's folders in a project."""
@@ -156,6 +159,23 @@ class Place:
         if (await tree._try("diff", "--quiet", order.base, "HEAD")).exit_code == 0:
             return 0
         return int((await tree._run("rev-list", "--count", f"{order.base}..HEAD")).strip() or b"0")
+
+    async def check_repositories(self, order: ReviewOrder) -> None:
+        """Refuse to count everything as committed if the worktree has other repositories, such as submodules.
+
+        Commits have the names of their commits, but not their files.
+
+        Raises:
+            MarvinError: it has some, or git fails.
+        """
+        tree = Path(order.tree)
+        staged = await Place(tree, self._processes, self._timeout)._run("ls-files", "--stage", "-z")
+        entries = (line.partition(b"\t") for line in staged.split(b"\0") if line.startswith(_REPOSITORY))
+        names = [os.fsdecode(name) for _, _, name in entries]
+        here = await in_thread(lambda: [name for name in names if os.path.lexists(tree / name / ".git")])
+        if here:
+            names = here[:_SHOWN]
+            raise ToolError(f"No commit contains the files of other repositories in it: {', '.join(names)}.")
 
     async def _return_to(self, order: ReviewOrder) -> None:
         """Check out the job's branch in the worktree. If an agent continued from it elsewhere, the branch is moved

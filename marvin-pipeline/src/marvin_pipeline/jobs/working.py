@@ -232,6 +232,7 @@ class ReviewWork:
             git = Checkpoints(Path(order.tree), processes, self._settings.git_timeout)
             await git.checkpoint("The end of the review")
             commits = await place.tidy(order)
+            await place.check_repositories(order)
         except MarvinError as error:
             self._control.warn(str(error))
             end = end.replace(reason=f"{end.reason} {error} What is not committed is in {order.tree}.")

@@ -19,7 +19,6 @@ from marvin_core import (
     counted,
     edit_files,
     in_thread,
-    note_written,
     tool,
     write_text_file,
 )
@@ -53,16 +52,16 @@ _PLACES_SHOWN = 20
 )
 async def create_file(context: ToolContext, path: FilePath, content: Content) -> ToolResult:
     """Create a new file, and its folders. Fails if the file exists; apply_patch changes one."""
+    known = _known(context)
     try:
         written = await in_thread(
-            lambda: write_text_file(context.paths, path, content, create_only=True), to_the_end=True
+            lambda: write_text_file(context.paths, path, content, create_only=True, known=known), to_the_end=True
         )
     except ToolError as error:
         if not isinstance(error.__cause__, FileExistsError):
             raise
         hint = "Change it with apply_patch, or overwrite it with write_file."
         raise ToolError(f"{path!r} exists already, and nothing was changed. {hint}") from error
-    await _note(context, [path])
     said = f"Created {path}: {_size(content, written.size)}."
     return await _looked_at(context, [path], ToolResult(content=said, details=_details(written.diff)))
 
@@ -84,7 +83,6 @@ async def append_file(
             hint = "append_file needs an existing file; create a new one with create_file."
             raise ToolError(f"{error}\n{hint}") from error
         raise
-    await _note(context, [path])
     notes = ""
     if appended.joins_line:
         notes += " The file did not end with a newline, so this text was added to its last line."
@@ -111,7 +109,6 @@ async def write_file(context: ToolContext, path: FilePath, content: Content) -> 
     """Create a file, or replace all of an existing one, after read_file. apply_patch changes a part."""
     known = _known(context)
     written = await in_thread(lambda: write_text_file(context.paths, path, content, known=known), to_the_end=True)
-    await _note(context, [path])
     size = _size(content, written.size)
     if written.old_size is None:
         said = f"Created {path}: {size}."
@@ -180,7 +177,6 @@ async def apply_patch(
             raise
         raise EditFailed(f'{error} To change all of them, pass "replace_all": true.') from error
     paths = [name for file in done for name in (file.path, file.moved_from) if name]
-    await _note(context, paths)
     result = await in_thread(lambda: ToolResult(content="\n".join(map(_said, done)), details=_details(_diffs(done))))
     return await _looked_at(context, paths, result)
 
@@ -198,13 +194,6 @@ async def _looked_at(context: ToolContext, paths: Sequence[str], result: ToolRes
 def _known(context: ToolContext) -> KnownFiles | None:
     """The files that the session has read; None for a call by a person, who need not read a file first."""
     return None if context.origin in ("person", "typed") else KnownFiles(context.state)
-
-
-async def _note(context: ToolContext, paths: Sequence[str]) -> None:
-    """Count a written file as read."""
-    known = KnownFiles(context.state)
-    for path in paths:
-        await in_thread(partial(note_written, context.paths, path, known))
 
 
 def _diffs(files: Sequence[EditedFile]) -> str:

@@ -6,9 +6,7 @@ import os
 from typing import Annotated
 
 from marvin_core import (
-    EditedFile,
     FilePatch,
-    KnownFiles,
     PatchError,
     TextSource,
     ToolContext,
@@ -19,7 +17,6 @@ from marvin_core import (
     edit_files,
     in_thread,
     is_patch,
-    note_written,
     place_of,
     read_patch,
     tool,
@@ -51,7 +48,8 @@ async def file_apply_patch(
     by_lines = line_commands.has_commands(patch)
     change = await _by_lines(notes, place, patch) if by_lines else await in_thread(lambda: _by_patch(place, patch))
     known = None if notes.is_asked_by_person else notes.known
-    edited = await in_thread(lambda: _edit(notes, change, known, dry_run=dry_run), to_the_end=True)
+    paths = notes.files.paths
+    (edited,) = await in_thread(lambda: edit_files(paths, [change], known=known, dry_run=dry_run), to_the_end=True)
     diff = await in_thread(lambda: edited.diff)
     if dry_run:
         return ToolResult(content=f"Nothing was written. The change would be:\n{diff}", details={"diff": diff})
@@ -59,13 +57,6 @@ async def file_apply_patch(
     total = counted(count_lines(edited.after), "line")
     said = f"{counted(removed, 'line')} replaced by {added:,}; it has {total} now"
     return ToolResult(content=f"Changed {notes.told(place)}: {said}.", details={"diff": diff})
-
-
-def _edit(notes: Notes, change: FilePatch, known: KnownFiles | None, *, dry_run: bool) -> EditedFile:
-    (edited,) = edit_files(notes.files.paths, [change], known=known, dry_run=dry_run)
-    if not dry_run:
-        note_written(notes.files.paths, change.path, notes.known)
-    return edited
 
 
 def _by_patch(place: str, patch: str) -> FilePatch:

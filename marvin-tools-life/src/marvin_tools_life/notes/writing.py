@@ -13,7 +13,6 @@ from marvin_core import (
     append_to_file,
     call_of,
     in_thread,
-    note_written,
     tool,
     write_text_file,
 )
@@ -49,7 +48,6 @@ def _write(context: ToolContext, path: str, content: str, *, append: bool) -> To
     text = content if content.endswith("\n") else f"{content}\n"
     exists = notes.files.paths.exists(place)
     diff, done = _append(notes, place, text) if append and exists else _replace(notes, place, text)
-    note_written(notes.files.paths, place, notes.known)
     return ToolResult(content=f"{done}.", details={"diff": diff} if diff else None)
 
 
@@ -67,7 +65,10 @@ def _append(notes: Notes, place: str, text: str) -> tuple[str, str]:
     plain = head.replace(b"\0", b"") if is_wide else head
     if plain.count(b"\r\n") == plain.count(b"\n") > 0:
         text = text.replace("\r\n", "\n").replace("\n", "\r\n")
-    appended = append_to_file(notes.files.paths, place, text)
+    try:
+        appended = append_to_file(notes.files.paths, place, text, known=notes.known)
+    except FileChanged:  # it need not be read for this, but does not count as read then
+        appended = append_to_file(notes.files.paths, place, text)
     return appended.diff, f"Added to {notes.told(place)}, which has {appended.total:,} bytes now"
 
 

@@ -181,6 +181,22 @@ def test_keys_logs_and_large_files_stay_in_the_worktree(plain: TestRepository) -
     assert "removed" in plain.agent(lambda folder: plain.write("node_modules/x/y.js", "1", folder), ticket="t-2")
 
 
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_repository_that_the_agent_committed_stays_in_the_worktree(plain: TestRepository, *, answered: bool) -> None:
+    """The commit has none of its files: those are in the worktree only."""
+
+    def work(folder: Path) -> None:
+        plain.write("app/main.py", "x = 1\n", folder)
+        plain.git("init", "--quiet", "app", at=folder)
+        plain.commit("Begin", at=folder / "app")
+        plain.commit("Add the app", at=folder)
+
+    told = plain.agent(work, answered=answered)
+    assert "Not committed: app/ (another repository; the commit has its name, but not its files)" in told
+    assert "The worktree was kept" in told
+    assert (plain.root / ".marvin/worktrees/t-1/app/main.py").read_text() == "x = 1\n"
+
+
 @pytest.mark.parametrize(
     ("commands", "said"),
     [

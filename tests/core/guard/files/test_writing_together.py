@@ -13,6 +13,7 @@ from marvin_core import FileChanged, FileWrite, PathRefused, ToolError
 from marvin_core.guard.files.folder_descriptors import Folder, Place
 from marvin_core.guard.files.preview import PreviewPaths
 from marvin_core.guard.files.sandbox import SandboxPaths
+from marvin_core.guard.files.together import Step
 from marvin_core.guard.files.writing import put
 from tests.tools_coding.support import files_below
 
@@ -88,6 +89,47 @@ def test_a_file_that_another_changed_meanwhile_is_kept(paths: SandboxPaths, chan
         with pytest.raises(FileChanged, match="this change was not made"):
             paths.write_together([FileWrite(path="a.txt", data=b"A", expected=expected)])
     assert files_below(paths.root) == before
+
+
+@pytest.mark.parametrize("data", [b"A", None])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_what_another_saves_in_the_moment_of_the_writing_is_kept(
+    paths: SandboxPaths, data: bytes | None, when: str
+) -> None:
+    """Between the check and the end: into the same file before it has its new content, or as a new file after that."""
+    file = paths.root / "a.txt"
+    with paths._writing("a.txt") as (place, old):
+        step = Step(FileWrite(path="a.txt", data=data, expected=old), place, old)
+        step.prepare()
+        step.keep(is_alone=True)
+        step.check()
+        if when == "before":
+            file.write_bytes(b"work of the user")
+        step.put()
+        if when == "after":
+            (paths.root / "new").write_bytes(b"work of the user")
+            (paths.root / "new").replace(file)
+        else:
+            with pytest.raises(FileChanged):
+                step.check_kept()
+        step.take_back()
+        step.finish()
+    assert files_below(paths.root) == {**BEFORE, "a.txt": b"work of the user"}
+
+
+def test_a_second_name_that_another_marvin_sweeps_ends_no_writing(paths: SandboxPaths) -> None:
+    """It has the time of the file, which may be an old one."""
+    with paths._writing("a.txt") as (place, old):
+        step = Step(FileWrite(path="a.txt", data=b"A", expected=old), place, old)
+        step.prepare()
+        step.keep(is_alone=True)
+        step.check()
+        step.put()
+        for left in paths.root.glob(".marvin-*"):
+            left.unlink()
+        step.check_kept()
+        step.finish()
+    assert files_below(paths.root) == {**BEFORE, "a.txt": b"A"}
 
 
 def test_a_link_is_followed_and_stays_one(paths: SandboxPaths) -> None:

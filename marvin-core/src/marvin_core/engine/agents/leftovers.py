@@ -16,6 +16,8 @@ from .git import Git, Repository, checked, text_of
 _STATUS = ("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=dirty")
 _NO_BRANCH = ("## HEAD (no branch)", "## No commits yet on ")
 _IGNORED = "!!"
+_REPOSITORY = "160000"
+"""The mode of a submodule, and of another repository that was added like a file."""
 _TITLE = 60
 """The maximum length of a ticket in the first line of a message, in characters."""
 
@@ -121,6 +123,18 @@ async def commit_leftovers(
     checked("git commit", await git.attempt(at, *arguments, stdin=listed if only else None, env=who))
     commit = await git.run(at, "git rev-parse", "rev-parse", "--short", "HEAD")
     return Leftovers(commit=commit.strip(), committed=tuple(names), left_out=left_out)
+
+
+async def repositories_within(git: Git, at: Repository, base: str) -> list[str]:
+    """The repositories in a working tree that its commits since `base` name, each with the reason why that loses them.
+
+    Raises:
+        GitFailure: git fails, or too many files differ.
+    """
+    fields = await git.names(at, "git diff", "diff-tree", "-r", "--no-renames", "-z", base, "HEAD")
+    named = [name for modes, name in zip(fields[::2], fields[1::2], strict=True) if modes.split()[1] == _REPOSITORY]
+    here = await in_thread(lambda: [name for name in named if os.path.lexists(at.top / name / ".git")])
+    return [f"{name}/ (another repository; the commit has its name, but not its files)" for name in here]
 
 
 def _message(ticket: str, count: int) -> str:

@@ -22,7 +22,7 @@ from ...util.text import counted, one_line, shortened
 from ...util.threads import in_thread
 from .documents import BroughtBack, SharedDocuments, differing_documents
 from .git import Git, GitFailure, Repository, checked, real, said
-from .leftovers import Leftovers, changes, commit_leftovers, head_of, ignored_files
+from .leftovers import Leftovers, changes, commit_leftovers, head_of, ignored_files, repositories_within
 from .merging import Merged, Merging, count_commits
 from .turns import Turns
 from .worktree_records import (
@@ -232,6 +232,7 @@ class Worktrees:
         if any(change.is_unmerged for change in found):
             return f"The agent left conflicts in its worktree. {_stays(known)}"
         left = await commit_leftovers(self._git, place, found, known.ticket)
+        left = left.replace(left_out=(*left.left_out, *await repositories_within(self._git, place, known.base)))
         _, tip = await head_of(self._git, place)
         commits = await count_commits(self._git, place, known.base, "HEAD")
         merged = Merged(refusal="the agent did not finish")

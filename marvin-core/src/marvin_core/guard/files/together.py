@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import BinaryIO
@@ -20,12 +21,14 @@ class Step:
 
     def __init__(self, change: FileWrite, place: Place, old: os.stat_result | None) -> None:
         self.change = change
-        self.before = change.expected if change.expected is not None else old
+        is_link = old is not None and stat.S_ISLNK(old.st_mode)  # it is removed itself, and what it leads to stays
+        self.before = old if change.expected is None or is_link else change.expected
         self._place = place
         self._there = old is not None
         self._data = change.data
         self._prepared: Prepared | None = None
         self._backup = ""
+        self._new: os.stat_result | None = None
 
     def prepare(self) -> None:
         """Write the new content beside the file."""
@@ -42,11 +45,16 @@ class Step:
             os.fchmod(stream.fileno(), self.change.mode)
 
     def check(self) -> None:
-        """Check the file again; raises `FileChanged`."""
+        """Check the file again, even if it has only its other name; raises `FileChanged`."""
+        self._compare(self._status(self._backup or self._place.name))
+
+    def _status(self, name: str) -> os.stat_result | None:
         try:
-            now: os.stat_result | None = self._place.status()
+            return os.stat(name, dir_fd=self._place.folder, follow_symlinks=False)
         except FileNotFoundError:
-            now = None
+            return None
+
+    def _compare(self, now: os.stat_result | None) -> None:
         path = self.change.path
         if self.change.create_only and now is not None:
             raise FileChanged(f"{path!r} was created by another program in the meantime; nothing was changed.")
@@ -55,40 +63,48 @@ class Step:
                 f"{path!r} was changed by another program in the meantime, so this change was not made. Read it again."
             )
 
-    def keep(self) -> None:
-        """Keep the old file under another name, until `finish`."""
+    def keep(self, *, is_alone: bool) -> None:
+        """Keep the old file under another name, until `finish`; one that is written alone only by a hard link."""
         if not self._there:
             return
-        place, self._backup = self._place, temporary_name()
+        place, kept = self._place, temporary_name()
         with self._failures():
             try:
-                os.link(
-                    place.name,
-                    self._backup,
-                    src_dir_fd=place.folder,
-                    dst_dir_fd=place.folder,
-                    follow_symlinks=False,
-                )
+                os.link(place.name, kept, src_dir_fd=place.folder, dst_dir_fd=place.folder, follow_symlinks=False)
+            except FileNotFoundError:
+                return  # `check` tells
             except OSError:  # the file system has no hard links
-                os.rename(place.name, self._backup, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+                if is_alone:
+                    return
+                os.rename(place.name, kept, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+        self._backup = kept
 
     def put(self) -> None:
         """Put the new file in place, or remove the file."""
         with self._failures():
             if self._prepared is not None:
                 self._prepared.put(create_only=self.change.create_only)
+                self._new = self._prepared.status
             else:
                 with suppress(FileNotFoundError):  # it has only the other name by now
                     os.unlink(self._place.name, dir_fd=self._place.folder)
 
+    def check_kept(self) -> None:
+        """Check the old file after it was replaced or removed: a program may have saved it in that moment."""
+        now = self._status(self._backup) if self._backup else None
+        if now is not None:  # another Marvin may have swept it, as its time may be an old one
+            self._compare(now)
+
     def take_back(self) -> None:
-        """Restore the old file."""
+        """Restore the old file, unless another program has put a newer one in its place."""
         place = self._place
-        if self._backup:
-            with suppress(OSError):
+        with suppress(OSError):
+            if place.exists() and (self._new is None or not os.path.samestat(place.status(), self._new)):
+                return
+            if self._backup:
                 os.replace(self._backup, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
-        elif self._prepared is not None:
-            discard(place.name, place.folder)
+            else:
+                os.unlink(place.name, dir_fd=place.folder)
 
     def finish(self) -> None:
         """Remove the temporary files."""
@@ -119,16 +135,17 @@ def write_together(steps: Sequence[Step], lock: AbstractContextManager[None]) ->
     try:
         for step in steps:
             step.prepare()
-        with lock:
+        with lock, ExitStack() as undo:
+            for step in steps:
+                undo.callback(step.take_back)
+                step.keep(is_alone=len(steps) == 1)
             for step in steps:
                 step.check()
-            with ExitStack() as undo:
-                for step in steps:
-                    if len(steps) > 1:
-                        undo.callback(step.take_back)
-                        step.keep()
-                    step.put()
-                undo.pop_all()
+            for step in steps:
+                step.put()
+            for step in steps:
+                step.check_kept()
+            undo.pop_all()
     finally:
         for step in steps:
             step.finish()

@@ -30,6 +30,8 @@ def temporary_name() -> str:
 class Prepared:
     """A temporary file beside its target, with the mode, owner and attributes of the old file.
 
+    `status` is its own.
+
     Raises:
         OSError: that is not possible; no file is left behind.
     """
@@ -46,6 +48,7 @@ class Prepared:
                 stream.flush()
                 if old is not None:
                     take_over(descriptor, old, place)
+                self.status = os.fstat(descriptor)
         except BaseException:
             self.discard()
             raise

@@ -30,8 +30,9 @@ def edit_files(
     all changes are located again.
 
     Args:
-        known: the files that the session knows. A file changed since it was read is neither replaced as a whole,
-            nor edited where a text matches only approximately.
+        known: the files that the session knows. A file changed since it was read is neither replaced or deleted as a
+            whole, nor edited where a text matches only approximately. Written files are noted there; one that was not
+            known before is not known afterwards either, unless all of it was replaced.
         dry_run: write nothing; return the planned changes.
         keep_earlier: write one file after the other, and keep those before the first failure, as Codex does.
 
@@ -79,5 +80,6 @@ def _together(
                 if not left:
                     raise
                 continue
+            plan.note_written()
             return result
     raise AssertionError("the last try returns or raises")

@@ -1,4 +1,4 @@
-"""The files that a session knows: those that it has read or written."""
+"""The files whose content a session knows: it has read them, or written all of them."""
 
 from __future__ import annotations
 

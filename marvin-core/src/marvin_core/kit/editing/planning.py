@@ -18,7 +18,7 @@ from .failures import SHOWN, Problem, problem_of, whole_problem
 from .known import KnownFiles
 from .locating import Locator, Match
 from .patch import FilePatch, Hunk
-from .snapshot import Snapshot, place_of
+from .snapshot import Snapshot, note_content, place_of
 
 _DIFF_LIMIT = 1_000_000
 """The maximum length of a text for a diff, in characters."""
@@ -187,7 +187,7 @@ class Plan:
             )
 
     def _check_known(self, draft: Draft) -> None:
-        """Refuse to replace a whole file that was changed since it was read."""
+        """Refuse to replace or delete a whole file that was changed since it was read."""
         if draft.snapshot is not None and not draft.is_touched and self._standing(draft) == "changed":
             raise ToolError(
                 f"{draft.path!r} was changed after you read it, by the user or another program; nothing was changed. "
@@ -257,12 +257,12 @@ class Plan:
         spans = [span for span, _ in found]
         draft.put(document.replaced(spans))
 
-    @staticmethod
-    def _delete(draft: Draft, patch: FilePatch) -> None:
+    def _delete(self, draft: Draft, patch: FilePatch) -> None:
         if draft.is_gone:
             draft.document()
         if patch.hunks and draft.text:
             raise ToolError(f"{patch.path!r} has lines that the patch does not remove, so it is not deleted. Read it.")
+        self._check_known(draft)
         draft.remove()
 
     def _move(self, draft: Draft, target: str) -> None:
@@ -278,6 +278,19 @@ class Plan:
     def writes(self) -> list[FileWrite]:
         """The writes that the plan requires. Raises `ToolError` if a character cannot be encoded."""
         return [_write_of(draft) for draft in self._drafts.values() if _is_changed(draft)]
+
+    def note_written(self) -> None:
+        """Note the written files that the session knows whole, and forget the deleted ones."""
+        known = self._known
+        if known is None:
+            return
+        written = [draft for draft in self._drafts.values() if draft.is_touched and not draft.is_gone]
+        whole = [draft for draft in written if draft.whole or draft.source is None or draft.source.is_known(known)]
+        for place, draft in self._drafts.items():
+            if draft.is_gone:
+                known.forget(place)
+        for draft in whole:
+            note_content(self._paths, draft.path, draft.data(), known)
 
     def result(self) -> tuple[EditedFile, ...]:
         """The result for each file."""

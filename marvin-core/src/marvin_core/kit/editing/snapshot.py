@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cached_property
 
 from ...api.errors import ToolError
@@ -83,6 +83,23 @@ class Snapshot:
     def standing(self, known: KnownFiles | None) -> Standing:
         """Whether it is unchanged since the session read it."""
         return "unknown" if known is None else known.standing(self.place, self.status, self.data)
+
+    def is_known(self, known: KnownFiles | None) -> bool:
+        """Whether the session knows all of its content."""
+        return not self.status.st_size or self.standing(known) == "same"
+
+
+def note_content(paths: Paths, path: str, content: bytes, known: KnownFiles | None) -> None:
+    """Note a file as known that the session has given this content.
+
+    Another program may have changed it since; then the session does not know it.
+    """
+    if known is None:
+        return
+    with suppress(ToolError), paths.open(path) as stream:
+        status = os.fstat(stream.fileno())
+        if status.st_size == len(content) and stream.read() == content:
+            known.note(str(paths.root / stream.name), status, content)
 
 
 def place_of(paths: Paths, path: str) -> str:

@@ -11,7 +11,7 @@ from ...api.tool_context import FileWrite, Paths
 from ..files.diffs import unified_diff
 from ..files.encodings import UTF8, Codec, utf16_codec
 from .known import KnownFiles
-from .snapshot import LARGEST, Snapshot, place_of
+from .snapshot import LARGEST, Snapshot, note_content
 
 _DIFF_LIMIT = 1_000_000
 """The maximum size of a file for a diff, in bytes."""
@@ -52,7 +52,7 @@ def write_text_file(
     Args:
         create_only: it must not exist yet.
         known: the files that the session knows; then one with content is replaced only if it is unchanged since
-            read.
+            read. It is noted there.
 
     Raises:
         FileChanged: another program wrote it meanwhile.
@@ -62,17 +62,20 @@ def write_text_file(
     if create_only:
         data = UTF8.encode(text, path)
         paths.replace(path, data, create_only=True)
+        note_content(paths, path, data, known)
         return WrittenFile(size=len(data), diff=_diff(path, "", text, len(data)))
     with ExitStack() as stack:
         old = _snapshot(paths, path, stack)
         if old is None:
             data = UTF8.encode(text, path)
             paths.write_together([FileWrite(path=path, data=data, create_only=True)])
+            note_content(paths, path, data, known)
             return WrittenFile(size=len(data), diff=_diff(path, "", text, len(data)))
         require_known(old, known)
         codec, before = _codec_of(old)
         data = codec.encode(text, path)
         paths.write_together([FileWrite(path=path, data=data, expected=old.status)])
+        note_content(paths, path, data, known)
         size = old.status.st_size
         diff = "" if before is None else _diff(path, before, text, max(size, len(data)))
         return WrittenFile(size=len(data), old_size=size, diff=diff)
@@ -82,9 +85,11 @@ def append_to_file(paths: Paths, path: str, text: str, *, known: KnownFiles | No
     """Append a text to an existing text file, unchanged, in the encoding of the file.
 
     Args:
-        known: the files that the session knows; then one with content must be unchanged since it was read.
+        known: the files that the session knows; then one with content must be unchanged since it was read. It is noted
+            there.
 
     Raises:
+        FileChanged: another program wrote it since it was read, or it was not read.
         ToolError: it does not exist (the cause is a `FileNotFoundError`), is not text, or cannot be written.
     """
     _refuse_nul(text)
@@ -93,13 +98,14 @@ def append_to_file(paths: Paths, path: str, text: str, *, known: KnownFiles | No
         require_known(old, known)
         size = old.status.st_size
         if size > LARGEST:
-            return _append_to_large(paths, old, text)
+            return _append_to_large(paths, old, text, known)
         addition = old.codec.replace(mark=b"").encode(text, path)
         before = old.document.raw
         if old.other_names:
             paths.write_together([FileWrite(path=path, data=old.data + addition, expected=old.status)])
         else:
             paths.append(path, addition)
+        note_content(paths, path, old.data + addition, known)
         return AppendedText(
             size=len(addition),
             total=size + len(addition),
@@ -128,18 +134,7 @@ def require_known(file: Snapshot, known: KnownFiles | None) -> None:
         )
 
 
-def note_written(paths: Paths, path: str, known: KnownFiles) -> None:
-    """Note a written file as known, and forget a deleted one."""
-    try:
-        with paths.open(path) as stream:
-            status = os.fstat(stream.fileno())
-            content = stream.read() if status.st_size <= LARGEST else None
-            known.note(str(paths.root / stream.name), status, content)
-    except ToolError:
-        known.forget(place_of(paths, path))
-
-
-def _append_to_large(paths: Paths, old: Snapshot, text: str) -> AppendedText:
+def _append_to_large(paths: Paths, old: Snapshot, text: str, known: KnownFiles | None) -> AppendedText:
     """Append without reading the file: ASCII is the same in all text encodings but the wide ones."""
     with paths.open(old.path) as stream:
         head = stream.read(4)
@@ -150,7 +145,13 @@ def _append_to_large(paths: Paths, old: Snapshot, text: str) -> AppendedText:
         )
     addition = text.encode("ascii")
     paths.append(old.path, addition)
-    return AppendedText(size=len(addition), total=old.status.st_size + len(addition))
+    total = old.status.st_size + len(addition)
+    if known is not None:
+        with paths.open(old.path) as stream:
+            status = os.fstat(stream.fileno())
+        if status.st_ino == old.status.st_ino and status.st_size == total:
+            known.note(old.place, status)
+    return AppendedText(size=len(addition), total=total)
 
 
 def _snapshot(paths: Paths, path: str, stack: ExitStack) -> Snapshot | None:
