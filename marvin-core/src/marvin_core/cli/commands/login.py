@@ -92,7 +92,7 @@ def _names(app: App, keys: ServiceKeys) -> list[str]:
 
 def _read(run: CommandContext, question: str) -> str:
     """Read the key from the terminal without echo, or else from standard input."""
-    from ...util.hidden_input import without_echo
+    from ...ui.hidden_input import without_echo
 
     descriptor = run.streams.stdin
     if not os.isatty(descriptor):

@@ -310,7 +310,7 @@ class SimpleChat:
 
     async def ask_secret(self, question: str) -> str:
         """Read a line that is not shown; empty if the user gives none. Ctrl+C also ends the answer."""
-        from ...util.hidden_input import without_echo
+        from ..hidden_input import without_echo
 
         try:
             with without_echo(sys.stdin.fileno()):
