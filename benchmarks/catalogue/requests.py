@@ -33,7 +33,7 @@ SIXTH_AUTHOR = Path(__file__).with_name("sixth_author.txt")
 SEVENTH_AUTHOR = Path(__file__).with_name("seventh_author.txt")
 """Requests, talk and questions on Marvin by a seventh author, all held out; written after the form was settled."""
 EIGHTH_AUTHOR = Path(__file__).with_name("eighth_author.txt")
-"""Requests and talk by an eighth author, all held out; one rule was changed later, which changed none of their figures."""
+"""Requests and talk by an eighth author, all held out. The one rule that was changed later left their figures alone."""
 _GROUP, _TUNED = 5, 3
 """Of each five requests the first three are for tuning."""
 
