@@ -13,15 +13,13 @@ from marvin_core.tools.finding import Finder
 from marvin_core.tools.routing.router import OFFERED, Router
 
 _FOUND = 5
-_SHOWN = ("confirm", "ask")
-"""What is done where one tool is taken, but the user decides: it is shown and waits for Enter, or for a value."""
 
 
 class Measured(NamedTuple):
     """Shares of the requests, from 0 to 1, and their number.
 
     `wrong` counts the texts for which a tool is called that is not meant, also those that mean none. `shown` counts
-    those for which such a tool is the only proposal; nothing is done without the user.
+    those for which such a tool is the only proposal. It waits for Enter, or for a value that is missing.
     """
 
     requests: int
@@ -53,7 +51,7 @@ def measured(specs: Sequence[ToolSpec], cache_folder: Path, asked: Sequence[tupl
         of_five=sum(_has(rank, name) for name, rank, _ in pairs) / len(names),
         offered=sum(_has(offer, name) for name, _, offer in pairs) / len(names),
         wrong=mistaken["act"],
-        shown=sum(mistaken[action] for action in _SHOWN),
+        shown=mistaken["confirm"] + mistaken["ask"],
         nothing=len(nothing),
         offered_for_nothing=sum(action != "nothing" for action in nothing) / max(1, len(nothing)),
     )
