@@ -22,7 +22,8 @@ import pytest
 from marvin_core.api.errors import MarvinError
 from marvin_core.api.events import Notice
 from marvin_core.api.limits import Limits
-from marvin_core.guard.undo.ledger import Inverse, LedgerEntry, UndoLedger, this_process
+from marvin_core.guard.undo.inverses import Inverse
+from marvin_core.guard.undo.ledger import LedgerEntry, UndoLedger, this_process
 from marvin_core.guard.undo.stores import sweep_stores
 from marvin_core.testing import ToolRunner
 from marvin_core.tools.schema import describe

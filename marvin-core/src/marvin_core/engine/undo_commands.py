@@ -8,12 +8,14 @@ from pathlib import Path
 
 from ..api.errors import MarvinError
 from ..guard.undo.failures import SnapshotFailure
-from ..guard.undo.ledger import NOT_LISTED, Claim, Inverse, LedgerEntry, NeverTakenBack, Span
+from ..guard.undo.inverses import Inverse, Span
+from ..guard.undo.ledger import NOT_LISTED, Claim, LedgerEntry, NeverTakenBack
 from ..guard.undo.pieces import usual_mode
 from ..guard.undo.restoring import (
     FOLDER,
     blocked_by,
     check_no_link,
+    close_folders,
     permissions_now,
     put_files_back,
     put_permissions_back,
@@ -116,12 +118,14 @@ async def _restore(
 ) -> None:
     root = Path(span.root)
     await in_thread(lambda: remove_created(root, todo, span.since, done))
+    made: set[str] = set()
     for piece in _pieces(todo, sizes):
         wanted = {change.before.content: sizes[change.before.content] for change in piece if change.before is not None}
         contents = await snapshots.contents(wanted)
-        await in_thread(
+        made |= await in_thread(
             lambda piece=piece, contents=contents: put_files_back(root, piece, contents, span.modes, done)  # type: ignore[misc]
         )
+    await in_thread(lambda: close_folders(root, made, span.modes))
 
 
 def _told_parts(done: Sequence[bytes], todo: Sequence[Change]) -> str:

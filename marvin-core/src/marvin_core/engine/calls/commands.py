@@ -14,10 +14,11 @@ from ...api.events import CallOrigin
 from ...api.record import Record
 from ...api.tools import ToolSpec
 from ...guard.undo.failures import SnapshotFailure
-from ...guard.undo.ledger import UNFINISHED, Inverse, LedgerEntry, Span
+from ...guard.undo.inverses import Inverse, Span
+from ...guard.undo.ledger import UNFINISHED, LedgerEntry
 from ...guard.undo.snapshots import Snapshots
 from ...guard.undo.trees import Change, modes_left, modes_of
-from ...guard.undo.unseen import SLACK, Seen, changed_outside, moved_over, shown_name
+from ...guard.undo.unseen import SLACK, Seen, changed_outside, moved_over
 from ...util.text import one_line, shortened
 from ...util.threads import in_thread
 from ..parts import SessionParts
@@ -84,9 +85,11 @@ class CommandSpans:
         span, ran = begun.span, list(self._ran)
         if ran and time.time_ns() - ran[-1][1] <= SLACK:
             return  # what has changed since counts as the command's
-        with suppress(Exception):
+        try:
             names = await begun.snapshots.differing()
             self._between.update(await in_thread(lambda: changed_outside(Path(span.root), names, span.since, ran)))
+        except Exception as error:  # no command fails because of it
+            self._tell(error, "/undo takes what others change between two commands for changes by the commands")
 
     def ended(self) -> None:
         """A call has ended."""
@@ -143,7 +146,7 @@ class CommandSpans:
             modes, chmods = modes_of(changes, span.modes), snapshots.chmods
             paths = [*(change.path for change in changes), *map(os.fsencode, chmods)]
             others = await in_thread(lambda: changed_outside(root, paths, span.since, ended.ran))
-            others += sorted(ended.between.intersection(map(shown_name, paths)).difference(others))
+            others += sorted(ended.between.difference(others))  # also those that a command moved or removed then
             moved = await in_thread(lambda: moved_over(root, changes, span.since))
             span = span.replace(after=after, others=others, moved=moved, modes=modes, chmods=chmods)
             span = span.replace(modes_after=modes_left(changes, snapshots.modes))
@@ -164,12 +167,12 @@ class CommandSpans:
         with suppress(FileNotFoundError):
             ended.kept.unlink()
 
-    def _tell(self, error: Exception) -> None:
+    def _tell(self, error: Exception, what: str = "/undo cannot undo what commands change here") -> None:
         """Report each reason once."""
-        text = str(error)
+        text = f"{what}: {str(error).rstrip('.')}."
         if text not in self._failing:
             self._failing.add(text)
-            self._parts.bus.warn(f"/undo cannot undo what commands change here: {text}.")
+            self._parts.bus.warn(text)
 
 
 def _joined(values: Iterable[Any]) -> str:

@@ -124,7 +124,7 @@ def older_than(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
     """The files that look created, but whose last change is older than the snapshot before, which did not see them.
 
     A file that was copied, moved or unpacked was changed then, whatever its date says. Files in a folder that was moved
-    are not: they have the name and the content of one that is gone with its folder.
+    are not: they have the name and the content of one that is gone, or was replaced.
 
     Args:
         since: the time of the snapshot in nanoseconds since the epoch; 0 if it is unknown.
@@ -135,7 +135,7 @@ def older_than(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
     moved = Counter(
         (_name(one.path), one.before)
         for one in (changes if older else ())
-        if one.after is None and not _is_folder(os.path.join(os.fsencode(root), _folder(one.path)))
+        if one.before is not None and (one.after is None or one.after.content != one.before.content)
     )
     alike = Counter((_name(one.path), one.after) for one in older)
     return {
@@ -168,10 +168,6 @@ def _is_in_new_folder(root: Path, path: bytes, since: int) -> bool:
         if _changed_at(root, path) >= since:
             return True
     return False
-
-
-def _is_folder(place: bytes) -> bool:
-    return os.path.isdir(place) and os.path.realpath(place) == place.rstrip(b"/")
 
 
 def _changed_at(root: Path, path: bytes) -> int:
