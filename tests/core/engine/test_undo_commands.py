@@ -488,7 +488,8 @@ def test_a_file_that_a_command_makes_smaller_or_too_large_is_left_alone(tmp_path
         said.append(await chat.do("/undo"))
 
     chatting(made, work)
-    assert said[0].endswith(": removed other")
+    left = f"Left as they are, because it is unknown what the commands did to them: {name}"
+    assert said[0].endswith(f": removed other. {left}")
     assert (project / "other").exists()
     assert (project / name).stat().st_size == size
 

@@ -257,6 +257,21 @@ def test_a_folder_in_which_nobody_may_write_is_back_with_its_files(
     assert not (desk.project / "other").exists()
 
 
+@pytest.mark.parametrize("crashed", [False, True], ids=["ended", "unfinished"])
+def test_what_an_undo_leaves_of_a_command_is_told(desk: Commands, crashed: bool) -> None:
+    """A renamed file that was changed in place then may be another one, which was there before."""
+    desk.write(a="of a", b="of b")
+    command = "mv a c; echo 2 >>c; echo 2 >b"
+    if crashed:
+        unfinished(desk, command)
+        assert "removed a, changed b. Repeat" in desk.refused()
+    else:
+        desk.sh(command)
+    (said,) = desk.runner.take_back()
+    assert said.endswith(". Left as they are, because it is unknown what the commands did to them: c")
+    assert {name: text for name, (_, text) in desk.tree.items()} == {"a": b"of a", "b": b"of b", "c": b"of a2\n"}
+
+
 # --- another repository around the folder ---------------------------------------------------------------------------
 
 

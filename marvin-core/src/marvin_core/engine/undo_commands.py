@@ -25,7 +25,7 @@ from ..guard.undo.restoring import (
 )
 from ..guard.undo.snapshots import Snapshots
 from ..guard.undo.trees import Change, Kept, folders_of, modes_left, modes_of
-from ..guard.undo.unseen import shown_name
+from ..guard.undo.unseen import shown_name, shown_names
 from ..kit.files.diffs import unified_diff
 from ..util.text import counted, cut, shortened
 from ..util.threads import in_thread
@@ -147,13 +147,14 @@ async def _complete(snapshots: Snapshots, span: Span, claim: Claim, *, is_runnin
     if is_running:
         raise MarvinError("Its commands are still running. Wait until they end.")
     try:
-        after, changes = await snapshots.settled(span.before, await snapshots.take(), span.since)
+        after, changes, left = await snapshots.settled(span.before, await snapshots.take(), span.since)
     except SnapshotFailure as error:
         raise _kept_or_never(error) from error
     if not changes:
         return
     modes, modes_after = modes_of(changes, span.modes), modes_left(changes, snapshots.modes)
-    claim.complete(Inverse(span=span.replace(after=after, modes=modes, modes_after=modes_after)))
+    span = span.replace(after=after, modes=modes, modes_after=modes_after, left=shown_names(left))
+    claim.complete(Inverse(span=span))
     raise MarvinError(
         "No snapshot was taken when its commands ended, so some of these changes may come from elsewhere: "
         f"{_named(changes)}. Repeat the command to undo all of them. Before that, copy what you want to keep."

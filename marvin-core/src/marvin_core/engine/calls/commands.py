@@ -18,7 +18,7 @@ from ...guard.undo.inverses import Inverse, Span
 from ...guard.undo.ledger import UNFINISHED, LedgerEntry
 from ...guard.undo.snapshots import Snapshots
 from ...guard.undo.trees import Change, modes_left, modes_of
-from ...guard.undo.unseen import SLACK, Seen, changed_outside, moved_over
+from ...guard.undo.unseen import SLACK, Seen, changed_outside, moved_over, shown_names
 from ...util.text import one_line, shortened
 from ...util.threads import in_thread
 from ..parts import SessionParts
@@ -142,14 +142,15 @@ class CommandSpans:
     async def _close(self, ended: _Open) -> None:
         snapshots, span, root = ended.snapshots, ended.span, Path(ended.span.root)
         try:
-            after, changes = await snapshots.settled(span.before, await snapshots.take(), span.since, ended.seen)
+            settled = await snapshots.settled(span.before, await snapshots.take(), span.since, ended.seen)
+            after, changes, left = settled
             modes, chmods = modes_of(changes, span.modes), snapshots.chmods
             paths = [*(change.path for change in changes), *map(os.fsencode, chmods)]
             others = await in_thread(lambda: changed_outside(root, paths, span.since, ended.ran))
             others += sorted(ended.between.difference(others))  # also those that a command moved or removed then
             moved = await in_thread(lambda: moved_over(root, changes, span.since))
             span = span.replace(after=after, others=others, moved=moved, modes=modes, chmods=chmods)
-            span = span.replace(modes_after=modes_left(changes, snapshots.modes))
+            span = span.replace(modes_after=modes_left(changes, snapshots.modes), left=shown_names(left))
             await in_thread(lambda: self._write(ended.replace(span=span), changes))
         except Exception as error:  # no command fails because its changes cannot be recorded
             self._tell(error)

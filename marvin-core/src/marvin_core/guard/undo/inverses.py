@@ -26,6 +26,8 @@ class Span(Record):
     """Files that were changed while none of the commands ran."""
     moved: Sequence[str] = ()
     """Files in whose place another one was moved, from a place that no snapshot shows."""
+    left: str = ""
+    """The files that an undo leaves as they are, shortened: it is unknown what the commands did to them."""
     modes: Mapping[str, int] = MappingProxyType({})
     """The earlier permissions of files that they changed or removed, and of their folders, if those were unusual. Until
     they have finished: of all files and folders."""
@@ -97,6 +99,7 @@ def _unpacked_span(data: Mapping[str, Any]) -> Span:
     after = data.get("modes_after")
     return Span(
         **names,
+        left=str(data.get("left", "")),
         is_shared=bool(data.get("is_shared")),
         others=others,
         moved=moved,

@@ -9,19 +9,21 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ...api.record import Record
+from ...util.text import shortened
 from .births import born_at
 
 if TYPE_CHECKING:
-    from .trees import Change
+    from .trees import Change, Kept
 
 _RULES = b".gitignore"
+_NAMED = 20
 _COARSE = 2_000_000_000
 SLACK = 100_000_000
 """The greatest difference between the times of files and of the clock, in nanoseconds."""
@@ -132,7 +134,7 @@ def older_than(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
     if not since:
         return set()
     older = [one for one in changes if one.before is None and _changed_at(root, one.path) < since]
-    moved = Counter(
+    moved: Counter[tuple[bytes, Kept | None]] = Counter(
         (_name(one.path), one.before)
         for one in (changes if older else ())
         if one.before is not None and (one.after is None or one.after.content != one.before.content)
@@ -182,6 +184,11 @@ def _changed_at(root: Path, path: bytes) -> int:
 def _fine(time: int) -> int:
     """A time of a file, or one that is certainly later: some file systems have coarse times."""
     return time if time % 1_000_000_000 else time + _COARSE
+
+
+def shown_names(paths: Collection[bytes]) -> str:
+    """Paths as people see them, shortened."""
+    return shortened([shown_name(path) for path in sorted(paths)], _NAMED)
 
 
 def shown_name(path: bytes) -> str:
