@@ -284,8 +284,8 @@ def test_a_file_that_a_command_moved_in_from_elsewhere_is_the_only_copy_and_stay
     (desk.home / "report").write_text("also mine")
     desk.sh("ln dist/page page; ln secret second; mv secret shown; mv ../home/report .; echo 2 >a; echo 1 >new")
     (line,) = desk.runner.take_back()
-    said = ": changed a, created new, created page. Left as they are, because it is unknown what the commands did to them: "
-    assert line.endswith(f"{said}report, second, shown")
+    left = "Left as they are, because it is unknown what the commands did to them: report, second, shown"
+    assert line.endswith(f": changed a, created new, created page. {left}")
     kept = {name: desk.tree[name][1] for name in ("shown", "second", "dist/page", "report", "a")}
     assert kept == {"shown": b"mine", "second": b"mine", "dist/page": b"mine too", "report": b"also mine", "a": b"1"}
     assert "new" not in desk.tree
