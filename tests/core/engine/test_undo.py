@@ -22,7 +22,8 @@ from marvin_core import ToolContext, ToolError, ToolResult, tool
 from marvin_core.api.errors import MarvinError
 from marvin_core.api.limits import Limits
 from marvin_core.api.messages import Call, ToolCall
-from marvin_core.guard.undo.ledger import Inverse, LedgerEntry, UndoLedger, is_live, sweep, this_process
+from marvin_core.guard.undo.inverses import Inverse
+from marvin_core.guard.undo.ledger import LedgerEntry, UndoLedger, is_live, sweep, this_process
 from marvin_core.testing import ToolRunner
 from marvin_core.tools.schema import describe
 from tests.support import undo_tools
@@ -68,8 +69,8 @@ class Files(Desk):
 
     @property
     def kept(self) -> list[Path]:
-        """The files of the ledger."""
-        return sorted(path for path in (self.home / ".local/share/marvin/undo").rglob("*") if path.is_file())
+        """The calls in the ledger."""
+        return sorted((self.home / ".local/share/marvin/undo").rglob("*.json*"))
 
 
 @pytest.fixture

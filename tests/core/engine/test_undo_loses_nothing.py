@@ -204,22 +204,64 @@ def test_moved_copied_and_unpacked_files_are_those_of_the_command(desk: Commands
     assert desk.tree == before
 
 
+def ran_limited(request: pytest.FixtureRequest) -> bool:
+    """Whether the test was run again as a user who cannot read and write everything, since this one is root."""
+    if os.getuid() != 0 or LIMITED in os.environ:
+        return False
+    limited = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    again = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", request.node.nodeid]
+    done = subprocess.run(
+        [*limited, *again], cwd=request.config.rootpath, env={**os.environ, LIMITED: "1"}, capture_output=True
+    )
+    assert done.returncode == 0, done.stdout.decode()
+    return True
+
+
 def test_files_of_a_folder_that_could_not_be_read_are_left_alone(
     desk: Commands, request: pytest.FixtureRequest
 ) -> None:
-    if os.getuid() == 0 and LIMITED not in os.environ:  # root reads every folder
-        limited = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
-        again = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", request.node.nodeid]
-        done = subprocess.run(
-            [*limited, *again], cwd=request.config.rootpath, env={**os.environ, LIMITED: "1"}, capture_output=True
-        )
-        assert done.returncode == 0, done.stdout.decode()
+    if ran_limited(request):
         return
     desk.write(**{"closed/x": "1", "a": "1"})
     (desk.project / "closed").chmod(0)
     desk.sh("chmod 755 closed; rm a")
     desk.runner.take_back()
     assert {*desk.tree} == {"closed/x", "a"}
+
+
+@pytest.mark.parametrize("command", ["chmod -R 755 fixed; rm -r fixed", "chmod 755 fixed fixed/in; mv fixed other"])
+def test_a_folder_in_which_nobody_may_write_is_back_with_its_files(
+    desk: Commands, request: pytest.FixtureRequest, command: str
+) -> None:
+    """Such as one that a package manager fills."""
+    if ran_limited(request):
+        return
+    desk.write(**{"fixed/in/x": "1", "fixed/y": "1"})
+    folders = [desk.project / "fixed/in", desk.project / "fixed"]
+    before = desk.tree
+    for folder in folders:
+        folder.chmod(0o555)
+    desk.sh(command)
+    assert desk.tree != before
+    desk.runner.take_back()
+    assert desk.tree == before
+    assert [oct(folder.stat().st_mode & 0o777) for folder in folders] == ["0o555", "0o555"]
+    assert not (desk.project / "other").exists()
+
+
+@pytest.mark.parametrize("crashed", [False, True], ids=["ended", "unfinished"])
+def test_what_an_undo_leaves_of_a_command_is_told(desk: Commands, crashed: bool) -> None:
+    """A renamed file that was changed in place then may be another one, which was there before."""
+    desk.write(a="of a", b="of b")
+    command = "mv a c; echo 2 >>c; echo 2 >b"
+    if crashed:
+        unfinished(desk, command)
+        assert "removed a, changed b. Repeat" in desk.refused()
+    else:
+        desk.sh(command)
+    (said,) = desk.runner.take_back()
+    assert said.endswith(". Left as they are, because it is unknown what the commands did to them: c")
+    assert {name: text for name, (_, text) in desk.tree.items()} == {"a": b"of a", "b": b"of b", "c": b"of a2\n"}
 
 
 # --- another repository around the folder ---------------------------------------------------------------------------

@@ -9,12 +9,14 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from marvin_core import Hook
+from marvin_core.api.events import Notice
 from marvin_core.api.tools import ToolSpec
 from marvin_core.testing import ToolRunner
 from marvin_core.tools.schema import describe
@@ -114,6 +116,55 @@ def test_what_the_user_edits_before_a_command_that_changes_the_same_files_is_not
     chatting(made, work)
 
 
+@pytest.mark.parametrize("command", ["mkdir m; mv mine m/", "cp mine m; rm mine", "rm mine; echo 3 >a"])
+def test_a_file_that_the_user_makes_between_two_commands_and_the_next_one_moves_is_shown_first(
+    tmp_path: Path, command: str
+) -> None:
+    """No snapshot shows it, so what the command made of it is the only copy."""
+    script = [
+        calls(("a", "shell", json.dumps({"command": "echo 2 >a"}))),
+        calls(("b", "shell", json.dumps({"command": command}))),
+        says("Done."),
+    ]
+    project = tmp_path / "project"
+    project.mkdir()
+    made = make(tmp_path, *script, specs=SPECS, hooks=[Edits(project / "mine")])
+    (project / "a").write_text("1")
+
+    async def work(chat: Chat) -> None:
+        (await chat.session.submit("Go.")).check()
+        before = sorted(path.name for path in project.rglob("*"))
+        assert "mine changed while no command ran" in await chat.do("/undo")
+        assert sorted(path.name for path in project.rglob("*")) == before
+
+    chatting(made, work)
+
+
+class Breaks(Hook):
+    """Breaks the index of the snapshots between the commands of an answer."""
+
+    def __init__(self, stores: Path) -> None:
+        self._stores = stores
+
+    async def before_tool(self, context: Any, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
+        await asyncio.sleep(0.3)
+        for index in self._stores.glob("*/index"):
+            index.write_bytes(b"no index")
+
+
+def test_a_look_between_commands_that_fails_is_told_once(tmp_path: Path) -> None:
+    script = [*(calls((name, "shell", json.dumps({"command": f"echo 2 >{name}"}))) for name in "abc"), says("Done.")]
+    made = make(tmp_path, *script, specs=SPECS, hooks=[Breaks(tmp_path / "home/marvin/data/snapshots")])
+
+    async def work(chat: Chat) -> None:
+        (await chat.session.submit("Go.")).check()
+        assert (tmp_path / "project/c").exists()
+
+    chatting(made, work)
+    (only,) = (event.text for event in made.seen(Notice) if "between two commands" in event.text)
+    assert only.startswith("/undo takes what others change between two commands for changes by the commands: git ")
+
+
 def test_what_a_job_changes_after_its_command_is_shown_first(tmp_path: Path) -> None:
     """Nobody knows whether it was the job or the user."""
     desk = Commands(tmp_path, origin="model", answers=["y"])
@@ -136,6 +187,41 @@ def test_what_another_session_of_this_process_did_is_shown_first(desk: Commands)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("folder", "reached"), [(".", "mine"), ("sub", "mine"), ("..", "project/mine")])
+def test_what_another_marvin_undid_is_shown_first(desk: Commands, folder: str, reached: str) -> None:
+    """What it restored is the user's. Only a mark of the call remains."""
+    there = (desk.project / folder).resolve()
+    desk.write(**{"a": "1", "sub/b": "1"})
+    (there / reached).write_text("the user's")
+    ended(started(writes_in, desk, str(there), reached))
+    assert (there / reached).read_text() == "of a tool"
+    with running(desk):
+        ended(started(undoes_in, desk, str(there)))
+        assert (there / reached).read_text() == "the user's"
+    marks = [path.read_bytes() for path in (desk.home / ".local/share/marvin/undo").rglob("*.undone")]
+    assert [(mark.count(b"\n"), b"put" in mark) for mark in marks] == [(1, True)]
+    assert "Another Marvin worked in this folder at the same time" in desk.refused()
+    assert (there / reached).read_text() == "the user's"
+
+
+def ended(process: BaseProcess) -> None:
+    process.join(50)
+    assert process.exitcode == 0
+
+
+def writes_in(home: Path, project: Path, there: str, reached: str) -> None:
+    """A Marvin in a process of its own, which writes a file in another folder."""
+    with ToolRunner(home, Path(there)) as runner:
+        runner.call(put, files={reached: "of a tool"})
+
+
+def undoes_in(home: Path, project: Path, there: str) -> None:
+    """One that undoes the newest call there."""
+    with ToolRunner(home, Path(there)) as runner:
+        assert len(runner.take_back()) == 1
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("folder", "reached"), [("sub", "b"), ("..", "project/sub/b")])
 def test_what_another_marvin_did_in_a_folder_within_or_around_is_shown_first(
     desk: Commands, folder: str, reached: str
@@ -143,9 +229,7 @@ def test_what_another_marvin_did_in_a_folder_within_or_around_is_shown_first(
     desk.write(**{"a": "1", "sub/b": "1"})
     with running(desk):
         there = (desk.project / folder).resolve()
-        process = started(works_in, desk, str(there), reached)
-        process.join(50)
-        assert process.exitcode == 0
+        ended(started(works_in, desk, str(there), reached))
     assert "Another Marvin worked in this folder at the same time" in desk.refused()
     assert desk.tree["sub/b"][1] == b"theirs\n"
 
@@ -193,7 +277,8 @@ def test_a_file_that_a_command_moved_in_from_elsewhere_is_the_only_copy_and_stay
     (desk.home / "report").write_text("also mine")
     desk.sh("ln dist/page page; ln secret second; mv secret shown; mv ../home/report .; echo 2 >a; echo 1 >new")
     (line,) = desk.runner.take_back()
-    assert line.endswith(": changed a, created new, created page")
+    left = "Left as they are, because it is unknown what the commands did to them: report, second, shown"
+    assert line.endswith(f": changed a, created new, created page. {left}")
     kept = {name: desk.tree[name][1] for name in ("shown", "second", "dist/page", "report", "a")}
     assert kept == {"shown": b"mine", "second": b"mine", "dist/page": b"mine too", "report": b"also mine", "a": b"1"}
     assert "new" not in desk.tree
@@ -269,6 +354,36 @@ def test_a_folder_that_was_there_stays(desk: Commands) -> None:
     desk.sh("echo 1 >logs/x; mkdir new; echo 1 >new/x")
     desk.runner.take_back()
     assert [path.name for path in desk.project.iterdir()] == ["logs"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv src lib",
+        "mv src lib; sed -i s/of/from/ lib/c",
+        "mv src lib; echo 2 >lib/c",
+        "mkdir new; mv src new/",
+        "mv src other; mv docs src; mv other docs",
+        "mv docs docs.old; mv src docs",
+    ],
+)
+def test_a_folder_that_was_moved_leaves_nothing_behind(desk: Commands, command: str) -> None:
+    desk.write(**{"src/c": "of c", "src/in/d": "of d", "docs/c": "also c", "docs/page": "of docs"})
+    names = sorted(desk.project.rglob("*"))
+    before = desk.tree
+    desk.sh(command)
+    desk.runner.take_back()
+    assert sorted(desk.project.rglob("*")) == names
+    assert desk.tree == before
+
+
+@pytest.mark.parametrize("command", ["mv src/* logs/; rmdir src", "mv src logs/"])
+def test_an_empty_folder_into_which_files_were_moved_stays(desk: Commands, command: str) -> None:
+    desk.write(**{"src/c": "of c"})
+    (desk.project / "logs").mkdir()
+    desk.sh(command)
+    desk.runner.take_back()
+    assert sorted(path.name for path in desk.project.rglob("*")) == ["c", "logs", "src"]
 
 
 # --- the working directory itself -----------------------------------------------------------------------------------

@@ -113,17 +113,19 @@ class Undo:
                 claim = await in_thread(lambda entry=entry: self._ledger().claim(entry))  # type: ignore[misc]
                 if claim is None:
                     continue  # another Marvin is undoing it
-                await self._take(entry, claim)
+                left = await self._take(entry, claim)
             except (MarvinError, OSError, ValueError) as error:
                 before = "".join(f"Undone: {line}\n" for line in done)
                 text = f"{before}Not undone: {told(entry)}. {error}"
                 raise MarvinError(self._parts.bus.clean(text)) from error
-            done.append(self._parts.bus.clean(told(entry)))
+            stays = f". Left as they are, because it is unknown what the commands did to them: {left}" if left else ""
+            done.append(self._parts.bus.clean(told(entry) + stays))
         if done and self._parts.conversation.messages:
             self._parts.inbox.send(f"[The user undid: {'; '.join(done)}]", "marvin")
         return done
 
-    async def _take(self, entry: LedgerEntry, claim: Claim) -> None:
+    async def _take(self, entry: LedgerEntry, claim: Claim) -> str:
+        """Undo a call; returns the names of the files that commands seem to have created, and that stay."""
         try:
             inverse = await in_thread(claim.inverse)
             if inverse.call is not None:
@@ -144,6 +146,7 @@ class Undo:
                 claim.give_back()
             raise
         claim.done()
+        return inverse.span.left if inverse.span is not None else ""
 
     async def _call(self, call: Call) -> None:
         output = await self._dispatcher().by_hand(call.name, call.arguments, "undo")

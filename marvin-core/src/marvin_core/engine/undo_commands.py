@@ -8,12 +8,14 @@ from pathlib import Path
 
 from ..api.errors import MarvinError
 from ..guard.undo.failures import SnapshotFailure
-from ..guard.undo.ledger import NOT_LISTED, Claim, Inverse, LedgerEntry, NeverTakenBack, Span
+from ..guard.undo.inverses import Inverse, Span
+from ..guard.undo.ledger import NOT_LISTED, Claim, LedgerEntry, NeverTakenBack
 from ..guard.undo.pieces import usual_mode
 from ..guard.undo.restoring import (
     FOLDER,
     blocked_by,
     check_no_link,
+    close_folders,
     permissions_now,
     put_files_back,
     put_permissions_back,
@@ -23,7 +25,7 @@ from ..guard.undo.restoring import (
 )
 from ..guard.undo.snapshots import Snapshots
 from ..guard.undo.trees import Change, Kept, folders_of, modes_left, modes_of
-from ..guard.undo.unseen import shown_name
+from ..guard.undo.unseen import shown_name, shown_names
 from ..kit.files.diffs import unified_diff
 from ..util.text import counted, cut, shortened
 from ..util.threads import in_thread
@@ -116,12 +118,14 @@ async def _restore(
 ) -> None:
     root = Path(span.root)
     await in_thread(lambda: remove_created(root, todo, span.since, done))
+    made: set[str] = set()
     for piece in _pieces(todo, sizes):
         wanted = {change.before.content: sizes[change.before.content] for change in piece if change.before is not None}
         contents = await snapshots.contents(wanted)
-        await in_thread(
+        made |= await in_thread(
             lambda piece=piece, contents=contents: put_files_back(root, piece, contents, span.modes, done)  # type: ignore[misc]
         )
+    await in_thread(lambda: close_folders(root, made, span.modes))
 
 
 def _told_parts(done: Sequence[bytes], todo: Sequence[Change]) -> str:
@@ -143,13 +147,14 @@ async def _complete(snapshots: Snapshots, span: Span, claim: Claim, *, is_runnin
     if is_running:
         raise MarvinError("Its commands are still running. Wait until they end.")
     try:
-        after, changes = await snapshots.settled(span.before, await snapshots.take(), span.since)
+        after, changes, left = await snapshots.settled(span.before, await snapshots.take(), span.since)
     except SnapshotFailure as error:
         raise _kept_or_never(error) from error
     if not changes:
         return
     modes, modes_after = modes_of(changes, span.modes), modes_left(changes, snapshots.modes)
-    claim.complete(Inverse(span=span.replace(after=after, modes=modes, modes_after=modes_after)))
+    span = span.replace(after=after, modes=modes, modes_after=modes_after, left=shown_names(left))
+    claim.complete(Inverse(span=span))
     raise MarvinError(
         "No snapshot was taken when its commands ended, so some of these changes may come from elsewhere: "
         f"{_named(changes)}. Repeat the command to undo all of them. Before that, copy what you want to keep."

@@ -14,10 +14,11 @@ from ...api.events import CallOrigin
 from ...api.record import Record
 from ...api.tools import ToolSpec
 from ...guard.undo.failures import SnapshotFailure
-from ...guard.undo.ledger import UNFINISHED, Inverse, LedgerEntry, Span
+from ...guard.undo.inverses import Inverse, Span
+from ...guard.undo.ledger import UNFINISHED, LedgerEntry
 from ...guard.undo.snapshots import Snapshots
 from ...guard.undo.trees import Change, modes_left, modes_of
-from ...guard.undo.unseen import SLACK, Seen, changed_outside, moved_over, shown_name
+from ...guard.undo.unseen import SLACK, Seen, changed_outside, moved_over, shown_names
 from ...util.text import one_line, shortened
 from ...util.threads import in_thread
 from ..parts import SessionParts
@@ -84,9 +85,11 @@ class CommandSpans:
         span, ran = begun.span, list(self._ran)
         if ran and time.time_ns() - ran[-1][1] <= SLACK:
             return  # what has changed since counts as the command's
-        with suppress(Exception):
+        try:
             names = await begun.snapshots.differing()
             self._between.update(await in_thread(lambda: changed_outside(Path(span.root), names, span.since, ran)))
+        except Exception as error:  # no command fails because of it
+            self._tell(error, "/undo takes what others change between two commands for changes by the commands")
 
     def ended(self) -> None:
         """A call has ended."""
@@ -139,14 +142,15 @@ class CommandSpans:
     async def _close(self, ended: _Open) -> None:
         snapshots, span, root = ended.snapshots, ended.span, Path(ended.span.root)
         try:
-            after, changes = await snapshots.settled(span.before, await snapshots.take(), span.since, ended.seen)
+            settled = await snapshots.settled(span.before, await snapshots.take(), span.since, ended.seen)
+            after, changes, left = settled
             modes, chmods = modes_of(changes, span.modes), snapshots.chmods
             paths = [*(change.path for change in changes), *map(os.fsencode, chmods)]
             others = await in_thread(lambda: changed_outside(root, paths, span.since, ended.ran))
-            others += sorted(ended.between.intersection(map(shown_name, paths)).difference(others))
+            others += sorted(ended.between.difference(others))  # also those that a command moved or removed then
             moved = await in_thread(lambda: moved_over(root, changes, span.since))
             span = span.replace(after=after, others=others, moved=moved, modes=modes, chmods=chmods)
-            span = span.replace(modes_after=modes_left(changes, snapshots.modes))
+            span = span.replace(modes_after=modes_left(changes, snapshots.modes), left=shown_names(left))
             await in_thread(lambda: self._write(ended.replace(span=span), changes))
         except Exception as error:  # no command fails because its changes cannot be recorded
             self._tell(error)
@@ -164,12 +168,12 @@ class CommandSpans:
         with suppress(FileNotFoundError):
             ended.kept.unlink()
 
-    def _tell(self, error: Exception) -> None:
+    def _tell(self, error: Exception, what: str = "/undo cannot undo what commands change here") -> None:
         """Report each reason once."""
-        text = str(error)
+        text = f"{what}: {str(error).rstrip('.')}."
         if text not in self._failing:
             self._failing.add(text)
-            self._parts.bus.warn(f"/undo cannot undo what commands change here: {text}.")
+            self._parts.bus.warn(text)
 
 
 def _joined(values: Iterable[Any]) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 from ...api.messages import Call
 from ...api.tools import ToolSpec
 from ...guard.undo.changes import Changes, FileState
-from ...guard.undo.ledger import Inverse, LedgerEntry, UndoLedger, this_process
+from ...guard.undo.inverses import Inverse
+from ...guard.undo.ledger import LedgerEntry, UndoLedger, this_process
 from ...util.text import cut, one_line, shortened
 from ...util.threads import in_thread
 from ..parts import SessionParts

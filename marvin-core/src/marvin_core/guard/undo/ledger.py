@@ -2,7 +2,8 @@
 
 A file has two lines of JSON: the data for lists, and the data for the undo. Files are written atomically, so a killed
 Marvin leaves no partial file, and several Marvins need no lock. Names sort by time. To undo a call, a Marvin first
-renames its file, so that no other one undoes it too.
+renames its file, so that no other one undoes it too. A mark remains of it: if commands run meanwhile in another Marvin,
+its files were not changed by them.
 """
 
 from __future__ import annotations
@@ -11,25 +12,22 @@ import json
 import os
 import threading
 import time
-import zlib
-from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Set
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from ...api.errors import MarvinError
 from ...api.limits import Limits
-from ...api.messages import Call
 from ...api.record import Record
 from ...util.state_files import make_private_folder, replace_file
 from ...util.untrusted_json import parse_json
 from ..processes.table import start_of
 from .changes import FileState
+from .inverses import Inverse, packed, unpacked
 
-_ENDING, _TAKING = ".json", ".taking-"
+_ENDING, _RUNNING, _TAKING, _UNDONE = ".json", ".running.json", ".taking-", ".undone"
 _DIGITS = 20
 """The length of the time in the name of a file."""
 _HEAD = 100_000
@@ -37,6 +35,8 @@ _HEAD = 100_000
 _DAY = 86_400
 _BLOCK = 4_096
 """The smallest size in bytes that a file takes on most disks."""
+_COARSE = 2_000_000_000
+"""The greatest step of the times of folders, in nanoseconds."""
 _SHARE = 10
 """Old entries are searched again after this share of the size limit was written."""
 
@@ -78,40 +78,6 @@ class LedgerEntry(Record):
         return self.process[0] != os.getpid() and is_live(self.process)
 
 
-class Span(Record):
-    """The changes of commands: the trees of the snapshots before the first and after the last of them."""
-
-    root: str
-    before: str
-    after: str = ""
-    """Empty until they have finished."""
-    is_shared: bool = False
-    """Whether another Marvin worked in the folder at the same time. Then some of the changes may come from there."""
-    others: Sequence[str] = ()
-    """Files that were changed while none of the commands ran."""
-    moved: Sequence[str] = ()
-    """Files in whose place another one was moved, from a place that no snapshot shows."""
-    modes: Mapping[str, int] = MappingProxyType({})
-    """The earlier permissions of files that they changed or removed, and of their folders, if those were unusual. Until
-    they have finished: of all files and folders."""
-    modes_after: Mapping[str, int] | None = None
-    """The unusual permissions of the files that they changed, when they had finished; None if they are unknown."""
-    chmods: Mapping[str, tuple[int, int]] = MappingProxyType({})
-    """The files of which they changed only the permissions, with those before and after."""
-    since: int = 0
-    """When the snapshot before was begun, in nanoseconds since the epoch; 0 if that is unknown."""
-    top: str = ""
-    """The folder to which the paths in the trees are relative; empty if that is unknown."""
-
-
-class Inverse(Record):
-    """How a call is undone: by another call, by the earlier files, or by snapshots of a folder."""
-
-    call: Call | None = None
-    files: Sequence[FileState] = ()
-    span: Span | None = None
-
-
 def is_live(process: tuple[int, int]) -> bool:
     """Whether a process is still running, and its id was not reused."""
     return start_of(process[0]) == process[1]
@@ -132,8 +98,8 @@ class UndoLedger:
         self._folder = base / name
         self._root = str(folder)
         self._unswept = limits.undo_bytes
-        self._last: dict[str, tuple[int, str]] = {}
-        """When each folder was last changed, and the newest time in it."""
+        self._listed: dict[str, tuple[int, list[str]]] = {}
+        """When each folder of entries was last changed, and the names in it."""
         self._lock = threading.Lock()
 
     def record(self, entry: LedgerEntry, inverse: Inverse) -> Path:
@@ -143,24 +109,31 @@ class UndoLedger:
             OSError: if it cannot be written.
         """
         head = entry.replace(path=None, folder=self._root).as_dict() | {"version": 1}
-        data = b"\n".join(json.dumps(part).encode() for part in (head, _packed(inverse))) + b"\n"
-        stamp = max(time.time_ns(), self._newest() + 1)  # some are later than now if the clock was set back
-        path = self._folder / f"{stamp:0{_DIGITS}}-{os.urandom(4).hex()}{_ENDING}"
+        data = b"\n".join(json.dumps(part).encode() for part in (head, packed(inverse))) + b"\n"
+        ending = _ENDING if entry.what else _RUNNING
+        path = self._folder / f"{self._stamp()}-{os.urandom(4).hex()}{ending}"
         make_private_folder(self._folder)
         replace_file(path, data)
         self._sweep(len(data))
         return path
 
-    def _newest(self) -> int:
-        """The greatest time in the names of all entries, whichever folder they are about."""
+    def _stamp(self) -> str:
+        """The current time as names begin with it, later than all others; some are later if the clock was set back."""
+        newest = max((_time_of(name) for _, names in self._names_by_folder() for name in names), default=0)
+        return f"{max(time.time_ns(), newest + 1):0{_DIGITS}}"
+
+    def _names_by_folder(self) -> Iterator[tuple[str, list[str]]]:
+        """The names of all entries, whichever folder they are about. If one is unchanged, it is not listed again."""
         with suppress(FileNotFoundError), os.scandir(self._base) as folders:
             for folder in folders:
                 with suppress(OSError):
                     changed = folder.stat().st_mtime_ns
-                    if self._last.get(folder.path, (0, ""))[0] != changed:
-                        times = [name[:_DIGITS] for name in os.listdir(folder.path)]
-                        self._last[folder.path] = changed, max(filter(str.isdecimal, times), default="0")
-        return max((int(newest) for _, newest in [*self._last.values()]), default=0)
+                    known, names = self._listed.get(folder.path, (0, []))
+                    if known != changed:
+                        names = os.listdir(folder.path)
+                        if time.time_ns() - changed > _COARSE:  # otherwise a later change may have the same time
+                            self._listed[folder.path] = changed, names
+                    yield folder.path, names
 
     def entries(self) -> Iterator[LedgerEntry]:
         """The calls that can be undone, newest first."""
@@ -182,26 +155,33 @@ class UndoLedger:
         for entry in self.entries():
             if entry.session == session:
                 with suppress(OSError, ValueError, IndexError):
-                    yield entry, Claim(entry.path, entry.path).inverse()
+                    yield entry, inverse_in(entry.path)
 
     def is_shared_since(self, own: Path, made: Set[Path]) -> bool:
-        """Whether another session worked in the folder after an entry was made, or is working there now.
+        """Whether another session worked or undid calls in the folder since an entry was made, or is working there now.
 
         The folder is shared with those of folders in it, and around it.
 
         Args:
             made: further entries of this session.
         """
-        this = Path(self._root)
-        for ledger in self._base.iterdir():
-            for entry in self._entries(ledger):
-                other = Path(entry.folder)
-                if not (other.is_relative_to(this) or this.is_relative_to(other)):
+        since, passed = _time_of(own.name), {own.name, *(path.name for path in made)}
+        for folder, names in self._names_by_folder():
+            for name in names:
+                is_later = _time_of(name) > since or _is_claimed(name)
+                if name in passed or not (is_later or name.endswith(_RUNNING)):
+                    continue
+                entry = _entry(Path(folder, name))
+                if entry is not None and not self._is_near(Path(entry.folder)):
                     break
-                is_later = entry.path.name > own.name or entry.is_open
-                if is_later and entry.path != own and entry.path not in made:
+                if entry is not None and (is_later or entry.is_open):
                     return True
         return False
+
+    def _is_near(self, other: Path) -> bool:
+        """Whether a folder is within this one, or around it."""
+        this = Path(self._root)
+        return other.is_relative_to(this) or this.is_relative_to(other)
 
     def _names(self, folder: Path) -> list[str]:
         """The files of calls; a file that a Marvin had claimed when it ended is available again."""
@@ -211,10 +191,10 @@ class UndoLedger:
             return []
         names = []
         for name in found:
-            base, taking, by = name.partition(_TAKING)
+            base, taking, _ = name.partition(_TAKING)
             if not taking:
                 names.append(name)
-            elif not is_live(_process(by)):
+            elif not _is_claimed(name):
                 with suppress(OSError):
                     os.rename(folder / name, folder / base)
                     names.append(base)
@@ -228,7 +208,7 @@ class UndoLedger:
             entry.path.rename(claimed)
         except FileNotFoundError:
             return None
-        return Claim(claimed, entry.path)
+        return Claim(claimed, entry.path, self._stamp)
 
     def _sweep(self, written: int) -> None:
         """Remove entries above the limits of age and size, now and then."""
@@ -241,11 +221,12 @@ class UndoLedger:
 
 
 class Claim:
-    """A call that this process has claimed to undo."""
+    """A call that this process has claimed to undo; `stamp` returns the beginning of a name."""
 
-    def __init__(self, path: Path, name: Path) -> None:
+    def __init__(self, path: Path, name: Path, stamp: Callable[[], str]) -> None:
         self._path = path
         self._name = name
+        self._stamp = stamp
 
     def inverse(self) -> Inverse:
         """How it is undone.
@@ -253,13 +234,12 @@ class Claim:
         Raises:
             ValueError, OSError: if that cannot be read.
         """
-        _, _, data = self._path.read_bytes().partition(b"\n")
-        return _unpacked(parse_json(data, largest=_LARGEST))
+        return inverse_in(self._path)
 
     def complete(self, inverse: Inverse) -> None:
         """Store another way to undo it, which is known only now. Raises OSError."""
         head = self._path.read_bytes().split(b"\n")[0]
-        replace_file(self._path, b"\n".join((head, json.dumps(_packed(inverse)).encode())) + b"\n")
+        replace_file(self._path, b"\n".join((head, json.dumps(packed(inverse)).encode())) + b"\n")
 
     def give_back(self) -> None:
         """Release the claim: the call was not undone."""
@@ -267,12 +247,21 @@ class Claim:
             self._path.rename(self._name)
 
     def done(self) -> None:
-        """Remove the entry: the call was undone."""
+        """Remove the entry but for a mark: the call was undone."""
         with suppress(OSError):
-            self._path.unlink()
+            mark = self._path.with_name(f"{self._stamp()}-{os.urandom(4).hex()}{_UNDONE}")
+            self._path.rename(mark)
+            with mark.open("r+b") as stream:
+                stream.truncate(len(stream.readline(_HEAD)))
 
 
 _LARGEST = 2**40
+
+
+def inverse_in(path: Path) -> Inverse:
+    """How the call in a file is undone. Raises ValueError or OSError if that cannot be read."""
+    _, _, data = path.read_bytes().partition(b"\n")
+    return unpacked(parse_json(data, largest=_LARGEST))
 
 
 def sweep(base: Path, limits: Limits, now: float) -> None:
@@ -280,16 +269,29 @@ def sweep(base: Path, limits: Limits, now: float) -> None:
     found = []
     with suppress(OSError):
         for folder in base.iterdir():
+            with suppress(OSError):
+                folder.rmdir()  # an empty one
             with suppress(OSError), os.scandir(folder) as entries:
                 found += [(entry.name, entry.path, entry.stat(follow_symlinks=False)) for entry in entries]
     total = 0
     for name, path, status in sorted(found, reverse=True):
         total += max(status.st_size, _BLOCK)
         # Any other name belongs to an entry that is being written, or whose writer was killed.
-        made = int(name[:_DIGITS]) / 1e9 if name[:_DIGITS].isdecimal() else status.st_mtime
+        made = _time_of(name) / 1e9 or status.st_mtime
         if total > limits.undo_bytes or made < now - limits.undo_days * _DAY:
             with suppress(OSError):
                 os.unlink(path)
+
+
+def _time_of(name: str) -> int:
+    """The time in the name of a file, in nanoseconds since the epoch; 0 if there is none."""
+    return int(name[:_DIGITS]) if name[:_DIGITS].isdecimal() else 0
+
+
+def _is_claimed(name: str) -> bool:
+    """Whether a file is of a call that is being undone."""
+    _, taking, by = name.partition(_TAKING)
+    return bool(taking) and is_live(_process(by))
 
 
 def _process(text: str) -> tuple[int, int]:
@@ -309,70 +311,3 @@ def _entry(path: Path) -> LedgerEntry | None:
         return LedgerEntry(path=path, time=float(head["time"]), process=(int(pid), int(started)), **texts)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return None
-
-
-def _packed(inverse: Inverse) -> dict[str, Any]:
-    if inverse.call is not None:
-        return {"call": inverse.call.as_dict()}
-    if inverse.span is not None:
-        span = inverse.span
-        parts = {
-            "modes": dict(span.modes),
-            "chmods": dict(span.chmods),
-            "others": [*span.others],
-            "moved": [*span.moved],
-        }
-        after = None if span.modes_after is None else dict(span.modes_after)
-        return {"span": span.as_dict() | parts | {"modes_after": after}}
-    return {"files": [_packed_file(state) for state in inverse.files]}
-
-
-def _packed_file(state: FileState) -> dict[str, Any]:
-    contents = {name: _packed_bytes(content) for name, content in (("before", state.before), ("after", state.after))}
-    return {**state.as_dict(), **contents}
-
-
-def _packed_bytes(content: bytes | None) -> str | None:
-    return None if content is None else b64encode(zlib.compress(content, 1)).decode()
-
-
-def _unpacked(data: Any) -> Inverse:
-    try:
-        if "call" in data:
-            return Inverse(call=Call(name=str(data["call"]["name"]), arguments=dict(data["call"]["arguments"])))
-        if "span" in data:
-            return Inverse(span=_unpacked_span(data["span"]))
-        return Inverse(files=[_unpacked_file(state) for state in data["files"]])
-    except (TypeError, KeyError, AttributeError, OverflowError, zlib.error) as error:
-        raise ValueError(f"it is damaged: {error}") from error
-
-
-def _unpacked_file(data: Mapping[str, Any]) -> FileState:
-    contents = {name: _unpacked_bytes(data[name]) for name in ("before", "after")}
-    return FileState(**{**data, **contents})
-
-
-def _unpacked_span(data: Mapping[str, Any]) -> Span:
-    """The data of commands; what an earlier Marvin did not store is unknown."""
-    names = {name: str(data[name]) for name in ("root", "before", "after")}
-    others, moved = ([str(name) for name in data.get(kind, ())] for kind in ("others", "moved"))
-    after = data.get("modes_after")
-    return Span(
-        **names,
-        is_shared=bool(data.get("is_shared")),
-        others=others,
-        moved=moved,
-        modes=_unpacked_modes(data.get("modes", {})),
-        modes_after=None if after is None else _unpacked_modes(after),
-        chmods={str(name): (int(old), int(new)) for name, (old, new) in data.get("chmods", {}).items()},
-        since=int(data.get("since", 0)),
-        top=str(data.get("top", "")),
-    )
-
-
-def _unpacked_modes(data: Mapping[str, Any]) -> dict[str, int]:
-    return {str(name): int(mode) for name, mode in data.items()}
-
-
-def _unpacked_bytes(text: str | None) -> bytes | None:
-    return None if text is None else zlib.decompress(b64decode(text))

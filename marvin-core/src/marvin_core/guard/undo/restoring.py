@@ -8,6 +8,7 @@ import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha1
+from itertools import takewhile
 from pathlib import Path
 
 from ...api.errors import MarvinError
@@ -100,16 +101,17 @@ def blocked_by(root: Path, change: Change, removed: Collection[bytes]) -> Iterat
 
 
 def remove_created(root: Path, changes: Sequence[Change], since: int, done: list[bytes]) -> None:
-    """Remove the files that did not exist before, and new folders that become empty.
+    """Remove the files that did not exist before, and new or moved folders that become empty.
 
     Args:
-        since: folders that were created before this time, in nanoseconds since the epoch, stay.
+        since: folders that were created before this time, in nanoseconds since the epoch, stay if they were not moved.
         done: each file is added to it when it is removed.
 
     Raises:
         MarvinError: one cannot be removed; those before it are.
     """
     folders: set[str] = set()
+    moved = _moved_folders(root, changes, since)
     for change in changes:
         if change.before is None:
             folder, _, name = os.fsdecode(change.path).rpartition("/")
@@ -125,9 +127,31 @@ def remove_created(root: Path, changes: Sequence[Change], since: int, done: list
     for folder in sorted(folders, key=len, reverse=True):
         parent, _, name = folder.rpartition("/")
         born = born_at(os.fsencode(root / folder))
-        if born is None or born >= since:
+        if born is None or born >= since or folder in moved:
             with suppress(OSError), opened_folder(root, parent) as descriptor:
                 os.rmdir(name, dir_fd=descriptor)
+
+
+def _moved_folders(root: Path, changes: Sequence[Change], since: int) -> set[str]:
+    """The folders that seem to be new, and contain a file at the place that it had in a folder which is gone.
+
+    Of a file that was moved alone, only the name was changed since then.
+    """
+    places: set[str] = set()
+    for change in changes:
+        if change.after is None:
+            path = os.fsdecode(change.path)
+            gone = takewhile(lambda folder: not os.path.isdir(root / folder), _above(path.rpartition("/")[0]))
+            places.update(path[len(folder) :] for folder in gone)
+    found = set()
+    for change in changes if places else ():
+        path = os.fsdecode(change.path)
+        folders = [folder for folder in _above(path.rpartition("/")[0]) if path[len(folder) :] in places]
+        with suppress(OSError):
+            status = os.lstat(root / path) if change.before is None and folders else None
+            if status is not None and not status.st_mtime_ns < since <= status.st_ctime_ns:
+                found.update(folders)
+    return found
 
 
 def _above(folder: str) -> Iterator[str]:
@@ -143,8 +167,8 @@ def put_files_back(
     contents: Mapping[str, bytes],
     modes: Mapping[str, int],
     done: list[bytes],
-) -> None:
-    """Restore the earlier content of files, each atomically.
+) -> set[str]:
+    """Restore the earlier content of files, each atomically; returns the new folders that `close_folders` must know.
 
     Args:
         contents: the contents of all files, by name.
@@ -154,12 +178,26 @@ def put_files_back(
     Raises:
         MarvinError: one cannot be written; the files before it are restored.
     """
+    made: set[str] = set()
     for change in changes:
         if change.before is not None:
             with _told("written", os.fsdecode(change.path)):
                 _check_unchanged(root, change)
+                made.update(_make_folders(root, os.fsdecode(change.path).rpartition("/")[0], modes))
                 _put(root, change, contents[change.before.content], modes)
             done.append(change.path)
+    return made
+
+
+def close_folders(root: Path, folders: Collection[str], modes: Mapping[str, int]) -> None:
+    """Give new folders their earlier permissions, which may forbid to write in them.
+
+    Raises:
+        MarvinError: one cannot be changed.
+    """
+    for folder in sorted(folders, key=len, reverse=True):
+        with _told("given its earlier permissions", folder), opened_folder(root, folder) as descriptor:
+            os.fchmod(descriptor, modes[folder])
 
 
 @contextmanager
@@ -205,7 +243,6 @@ def _put(root: Path, change: Change, content: bytes, modes: Mapping[str, int]) -
     before, path = change.before, os.fsdecode(change.path)
     assert before is not None
     folder, _, name = path.rpartition("/")
-    _make_folders(root, folder, modes)
     temporary = temporary_name()
     with opened_folder(root, folder) as descriptor:
         try:
@@ -245,12 +282,12 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def _make_folders(root: Path, folder: str, modes: Mapping[str, int]) -> None:
+def _make_folders(root: Path, folder: str, modes: Mapping[str, int]) -> Iterator[str]:
+    """Make a folder and those around it; yields the new ones that do not have all of their permissions yet."""
     for made in reversed([*_above(folder)]):
         parent, _, name = made.rpartition("/")
         mode = modes.get(made)
         with suppress(FileExistsError), opened_folder(root, parent) as descriptor:
             os.mkdir(name, 0o777 if mode is None else 0o700, dir_fd=descriptor)
             if mode is not None:
-                with opened_folder(root, made) as new:
-                    os.fchmod(new, mode)
+                yield made

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..processes.runner import ProcessRunner
 
 T = TypeVar("T")
+Settled = tuple[str, list[Change], set[bytes]]
 
 _GIT = git_command(
     *("core.untrackedCache=false", "core.autocrlf=false", "core.symlinks=true", "core.fileMode=true"),
@@ -280,8 +281,8 @@ class Snapshots:
         known, (new, _) = await asyncio.gather(self._differing(index), self._others(index))
         return [*known, *new]
 
-    async def settled(self, before: str, after: str, since: int, seen: Seen | None = None) -> tuple[str, list[Change]]:
-        """The tree after commands and the changes by them, without files that were there and only not seen.
+    async def settled(self, before: str, after: str, since: int, seen: Seen | None = None) -> Settled:
+        """The tree after commands, the changes by them, and the files left out of both: they were there, but not seen.
 
         Args:
             since: when the snapshot before them was begun; 0 if that is unknown.
@@ -297,14 +298,13 @@ class Snapshots:
         if created and follow_other_rules(changes, seen, self.seen):
             left |= await self._ignored(before, created, seen.rules)
         if not left:
-            return after, changes
+            return after, changes, left
         reverted = [(change.path, change.before) for change in changes if change.path in left]
         with self._own_index() as index:
             env = {"GIT_INDEX_FILE": str(index)}
             await self._git("read-tree", "read-tree", after, env=env)
             await self._to_index({path: (old.mode, old.content) if old else None for path, old in reverted}, env)
-            after = await self._tree(env)
-        return after, [change for change in changes if change.path not in left]
+            return await self._tree(env), [change for change in changes if change.path not in left], left
 
     async def _ignored(self, tree: str, paths: Sequence[bytes], rules: bytes) -> set[bytes]:
         """Those of the files that the rules in a tree, or these others, ignored."""

@@ -9,19 +9,21 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ...api.record import Record
+from ...util.text import shortened
 from .births import born_at
 
 if TYPE_CHECKING:
-    from .trees import Change
+    from .trees import Change, Kept
 
 _RULES = b".gitignore"
+_NAMED = 20
 _COARSE = 2_000_000_000
 SLACK = 100_000_000
 """The greatest difference between the times of files and of the clock, in nanoseconds."""
@@ -124,7 +126,7 @@ def older_than(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
     """The files that look created, but whose last change is older than the snapshot before, which did not see them.
 
     A file that was copied, moved or unpacked was changed then, whatever its date says. Files in a folder that was moved
-    are not: they have the name and the content of one that is gone with its folder.
+    are not: they have the name and the content of one that is gone, or was replaced.
 
     Args:
         since: the time of the snapshot in nanoseconds since the epoch; 0 if it is unknown.
@@ -132,10 +134,10 @@ def older_than(root: Path, changes: Sequence[Change], since: int) -> set[bytes]:
     if not since:
         return set()
     older = [one for one in changes if one.before is None and _changed_at(root, one.path) < since]
-    moved = Counter(
+    moved: Counter[tuple[bytes, Kept | None]] = Counter(
         (_name(one.path), one.before)
         for one in (changes if older else ())
-        if one.after is None and not _is_folder(os.path.join(os.fsencode(root), _folder(one.path)))
+        if one.before is not None and (one.after is None or one.after.content != one.before.content)
     )
     alike = Counter((_name(one.path), one.after) for one in older)
     return {
@@ -170,10 +172,6 @@ def _is_in_new_folder(root: Path, path: bytes, since: int) -> bool:
     return False
 
 
-def _is_folder(place: bytes) -> bool:
-    return os.path.isdir(place) and os.path.realpath(place) == place.rstrip(b"/")
-
-
 def _changed_at(root: Path, path: bytes) -> int:
     """The time when a file's content, name or permissions were last changed."""
     try:
@@ -186,6 +184,11 @@ def _changed_at(root: Path, path: bytes) -> int:
 def _fine(time: int) -> int:
     """A time of a file, or one that is certainly later: some file systems have coarse times."""
     return time if time % 1_000_000_000 else time + _COARSE
+
+
+def shown_names(paths: Collection[bytes]) -> str:
+    """Paths as people see them, shortened."""
+    return shortened([shown_name(path) for path in sorted(paths)], _NAMED)
 
 
 def shown_name(path: bytes) -> str:
