@@ -49,6 +49,30 @@ def checkpoints(folder: Path, lock: float = 5.0) -> Iterator[tuple[Checkpoints, 
             loop.run(runner.close())
 
 
+def test_what_is_staged_and_in_no_file_is_kept(tmp_path: Path) -> None:
+    sh(tmp_path, f"{BEGIN}; echo staged > part/a; echo new > part/n; git add .; echo file > part/a; rm part/n")
+    sh(tmp_path, "echo 2 > other/a; git add other/a; echo 3 > shared")
+    with checkpoints(tmp_path) as (made, loop):
+        kept = loop.run(made.keep_staged())
+        assert kept is not None
+        assert kept.files == ["part/a", "part/n"]
+        loop.run(made.checkpoint("The pipeline starts"))
+        assert loop.run(made.keep_staged()) is None
+    assert sh(tmp_path, f"git show HEAD:part/a; git show {kept.ref}:part/a; git show {kept.ref}:part/n") == (
+        "file\nstaged\nnew\n"
+    )
+    assert sh(tmp_path, f"git rev-parse {kept.ref}^") == sh(tmp_path, "git rev-parse HEAD^")
+
+
+def test_before_the_first_commit_it_is_kept_too(tmp_path: Path) -> None:
+    sh(tmp_path, "git init -qb main .; echo staged > a; git add a; echo file > a")
+    with checkpoints(tmp_path) as (made, loop):
+        kept = loop.run(made.keep_staged())
+        assert kept is not None
+        loop.run(made.checkpoint("The pipeline starts"))
+    assert sh(tmp_path, f"git show {kept.ref}:a; git show HEAD:a") == "staged\nfile\n"
+
+
 def many_checkpoints(folder: Path) -> None:
     """Make them, each of a change."""
     with checkpoints(folder) as (made, loop):

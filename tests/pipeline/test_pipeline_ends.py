@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -41,6 +42,20 @@ def test_events_end_with_the_summary(marvin: Marvin, models: PipelineModels) -> 
     assert any(text.startswith("1a: passed.") for text in told)
     assert all(f"marvin: {text}" in done.said for text in told)
     done.cost()
+
+
+def test_staged_parts_of_files_are_kept_and_named_at_the_beginning(marvin: Marvin, models: PipelineModels) -> None:
+    git = ["git", "-C", str(marvin.project)]
+    subprocess.run([*git, "init", "--quiet"], env=marvin.env, check=True)
+    (marvin.project / "list.txt").write_text("staged\n")
+    subprocess.run([*git, "add", "list.txt"], env=marvin.env, check=True)
+    (marvin.project / "list.txt").write_text("not staged\n")
+    done = marvin.run(*FLAGS, "--prompt", PROMPT)
+    assert done.code == 0, done.said
+    assert "What is staged differs from the files: list.txt. The pipeline commits the files" in done.said
+    (ref,) = re.findall(r"`git show (refs/marvin/snapshots/\S+)`", done.said)
+    kept = subprocess.run([*git, "show", f"{ref}:list.txt"], env=marvin.env, capture_output=True, check=True)
+    assert kept.stdout == b"staged\n"
 
 
 @pytest.mark.parametrize(("flags", "reason", "code"), [((), "error", 1), (("--max-cost=0.0005",), "budget", 3)])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from marvin_core import Processes, Timeouts, in_thread, output_text
+from marvin_core import Processes, Record, Timeouts, in_thread, output_text
 
 from .git.commits import BETWEEN_COMMITS, Commits
 from .git.locks import identity
@@ -17,6 +18,7 @@ from .git.staging import ALL, RAW, WHOLE, Staging, of_index, own_index, remove_l
 
 _NAME, _ADDRESS = "Marvin", "marvin@localhost"
 _WHO = ("-c", f"user.name={_NAME}", "-c", f"user.email={_ADDRESS}")
+_SNAPSHOTS = "refs/marvin/snapshots"
 _DIFF = 60_000
 """Bytes of a diff for agents."""
 _KEPT = (b".marvin/", b".tickets/")
@@ -37,6 +39,13 @@ _BLAMED = re.compile(rb"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d{1,9})(?: \d+
 _HUNK = re.compile(rb"@@ -[\d,]+ \+(\d+)(?:,(\d+))? @@")
 _COMMITS = 50_000
 """Commits of a history that are read."""
+
+
+class KeptStaged(Record):
+    """A ref with what was staged of these files, relative to the project."""
+
+    ref: str
+    files: Sequence[str]
 
 
 class Checkpoints:
@@ -100,6 +109,26 @@ class Checkpoints:
             )
         ignored = await self._git.attempt("check-ignore", "--quiet", "--", ".")
         return ignored.exit_code != 0 or bool(await self._git.run("ls-files", "-z", "--", ".", limit=OUTPUT))
+
+    async def keep_staged(self) -> KeptStaged | None:
+        """Keep what is staged of files that have another content: the next checkpoint stages what the files have.
+
+        Returns None if there is nothing of the kind. Raises `GitFault`.
+        """
+        listed = ("diff", "--name-only", "--no-ext-diff", "--no-renames", "--relative", "-z")
+        staged = await self._git.whole(*listed, "--cached", *ALL, limit=NAMES)
+        changed = await self._git.whole(*listed, *ALL, limit=NAMES) if staged else b""
+        names = {*filter(None, staged.split(b"\0"))}.intersection(changed.split(b"\0"))
+        if not names:
+            return None
+        head, who = await self.newest(), () if await self._knows_who() else _WHO
+        tree = (await self._git.run("write-tree")).decode().strip()
+        parent = ("-p", head) if head else ()
+        arguments = ("commit-tree", *parent, "-F", "-", tree)
+        commit = (await self._git.run(*arguments, who=who, stdin=b"Staged before the pipeline\n")).decode().strip()
+        ref = f"{_SNAPSHOTS}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{commit[:8]}"
+        await self._git.run("update-ref", ref, commit)
+        return KeptStaged(ref=ref, files=sorted(map(os.fsdecode, names)))
 
     async def checkpoint(self, message: str) -> str:
         """Commit all changes of the project; returns the newest commit, which is an old one without changes.
