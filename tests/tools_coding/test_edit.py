@@ -116,6 +116,17 @@ class TestWrite:
         project.call(write_file, path="a.txt", content="ö\n")
         assert files_below(project.root) == {"a.txt": mark + "ö\n".encode()}
 
+    @pytest.mark.parametrize(
+        ("old", "new", "told"),
+        [(b"a\r\nb\r\n", "a\nc\n", True), (b"a\r\nb\r\n", "a\r\nc\r\n", False), (b"a\r\nb\n", "a\n", False)],
+    )
+    def test_other_line_ends_are_told(self, project: Project, old: bytes, new: str, told: bool) -> None:
+        (project.root / "a.txt").write_bytes(old)
+        project.result(read_file, path="a.txt")
+        said = project.call(write_file, path="a.txt", content=new)
+        assert ("Its lines ended in CRLF, and end in LF now." in said) == told
+        assert files_below(project.root) == {"a.txt": new.encode()}
+
     def test_protected_places_are_refused(self, repository: Project) -> None:
         """I4: git's own files are not written by tools."""
         assert "'.git/HEAD.new' is refused" in repository.error(write_file, path=".git/HEAD.new", content="x")

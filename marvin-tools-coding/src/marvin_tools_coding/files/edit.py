@@ -114,6 +114,8 @@ async def write_file(context: ToolContext, path: FilePath, content: Content) -> 
         said = f"Created {path}: {size}."
     else:
         said = f"Replaced {path}, which had {counted(written.old_size, 'byte')}: {size}."
+        if written.changes_line_ends:
+            said += " Its lines ended in CRLF, and end in LF now. apply_patch keeps line ends."
     return await _looked_at(context, [path], ToolResult(content=said, details=_details(written.diff)))
 
 

@@ -20,11 +20,13 @@ _DIFF_LIMIT = 1_000_000
 class WrittenFile(Record):
     """A written file: its bytes now and before, the latter None for a new file.
 
-    `diff` is empty if nothing changed, and if one of the two is too large or is not text.
+    `diff` is empty if nothing changed, and if one of the two is too large or is not text. `changes_line_ends` says that
+    all lines of the file ended in CRLF, and those of the text end in LF.
     """
 
     size: int
     old_size: int | None = None
+    changes_line_ends: bool = False
     diff: str = ""
 
 
@@ -78,7 +80,10 @@ def write_text_file(
         note_content(paths, path, data, known)
         size = old.status.st_size
         diff = "" if before is None else _diff(path, before, text, max(size, len(data)))
-        return WrittenFile(size=len(data), old_size=size, diff=diff)
+        was_crlf = before is not None and 0 < before.count("\n") == before.count("\r\n")
+        return WrittenFile(
+            size=len(data), old_size=size, changes_line_ends=was_crlf and "\n" in text.replace("\r\n", ""), diff=diff
+        )
 
 
 def append_to_file(paths: Paths, path: str, text: str, *, known: KnownFiles | None = None) -> AppendedText:
