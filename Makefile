@@ -22,7 +22,7 @@ run: ## chat, in the plain interface
 
 test: setup ## every test that needs no outside service and is not slow
 	@scripts/compile-tests
-	$(PYTEST) -m "not real and not slow"
+	$(PYTEST) -m "not real and not slow" --durations=20 --durations-min=2
 
 test-slow: setup ## tests that install packages or start many programs, and each property with all of its examples
 	@scripts/compile-tests
