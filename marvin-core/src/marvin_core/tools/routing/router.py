@@ -203,7 +203,9 @@ class Router:
         A tool that only reads is called at once. Others are shown first, so that less certainty is enough.
         """
         says_little, is_called = bool(match.free) and _says_little(match), spec.reads_only and not spec.confirm
-        if (match.free or match.typed > 1) and not _is_likely(spec, ranked, _AHEAD if says_little else _BEHIND):
+        # Words in quotes are a value, also if they are those of another tool.
+        least = _MARGIN if match.typed == 1 and _is_quoted(said, match) else _BEHIND
+        if (match.free or match.typed > 1) and not _is_likely(spec, ranked, _AHEAD if says_little else least):
             return False
         if match.free and is_called:
             if says_little and not introduces(said, match):
@@ -223,6 +225,11 @@ class Router:
 def _request(text: str) -> Utterance:
     """A text without polite words around it; empty if it is too long for a call."""
     return Utterance(_CLOSING.sub("", _OPENING.sub("", text)) if len(text) <= _LONGEST else "")
+
+
+def _is_quoted(said: Utterance, match: Match) -> bool:
+    """Whether all free text of a request is in quotes."""
+    return all(token.kind == "quoted" for first, end in match.free for token in said.tokens[first:end])
 
 
 def _is_likely(spec: ToolSpec, ranked: Sequence[tuple[ToolSpec, float]], margin: float = _BEHIND) -> bool:
