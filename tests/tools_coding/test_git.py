@@ -663,6 +663,12 @@ def test_what_was_staged_before_outlives_a_failure(repo: Folder, staged: str) ->
     assert repo.sh(f"git show :{staged}") == "staged\n"
 
 
+def test_a_new_file_outside_of_a_sparse_checkout_is_committed(repo: Folder) -> None:
+    repo.sh("git sparse-checkout set k; mkdir -p o; echo 4 > o/f")
+    repo.call(git_commit, message="o")
+    assert repo.sh("git show --stat --format=%s").split()[:2] == ["o", "o/f"]
+
+
 def test_what_is_staged_outside_of_a_sparse_checkout_is_committed(repo: Folder) -> None:
     repo.sh("git sparse-checkout set k; mkdir -p o k; echo 4 > o/f; git add --sparse o/f; echo 5 >> o/f; echo 2 > k/f")
     repo.call(git_commit, message="m")

@@ -73,10 +73,22 @@ async def stage(context: ToolContext, place: Place, paths: Sequence[str]) -> Sta
             if tried.exit_code != 0:
                 raise failure(context, "git add", tried.replace(output=b""))  # a list of files, which may lie outside
     await write(context, "git add", ["add", "--update", "--", *literal(folders)])
-    if kept:
-        stdin = "\0".join(literal(kept)).encode("utf-8", "surrogateescape")
-        await write(context, "git add", ["add", "--pathspec-from-file=-", "--pathspec-file-nul"], stdin=stdin)
+    await _stage_new(context, kept)
     return Staged(left_out=tuple(left_out))
+
+
+async def _stage_new(context: ToolContext, new: Sequence[str]) -> None:
+    """Stage new files and, as git lists them with a slash, repositories. One that is gone meanwhile is passed over.
+
+    `git add` compares each file with each path: of 20,000 that takes 8 s, and of 100,000 minutes.
+    """
+    repositories = [name for name in new if name.endswith("/")]
+    if repositories:
+        stdin = "\0".join(literal(repositories)).encode("utf-8", "surrogateescape")
+        await write(context, "git add", ["add", "--pathspec-from-file=-", "--pathspec-file-nul"], stdin=stdin)
+    if files := [name for name in new if not name.endswith("/")]:
+        stdin = "\0".join(files).encode("utf-8", "surrogateescape")
+        await write(context, "git add", ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], stdin=stdin)
 
 
 def _is_folder(context: ToolContext, path: str) -> bool:
