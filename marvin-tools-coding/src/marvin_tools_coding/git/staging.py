@@ -88,7 +88,9 @@ async def _stage_new(context: ToolContext, new: Sequence[str]) -> None:
         await write(context, "git add", ["add", "--pathspec-from-file=-", "--pathspec-file-nul"], stdin=stdin)
     if files := [name for name in new if not name.endswith("/")]:
         stdin = "\0".join(files).encode("utf-8", "surrogateescape")
-        await write(context, "git add", ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], stdin=stdin)
+        await write(
+            context, "git add", ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], stdin=stdin
+        )
 
 
 def _is_folder(context: ToolContext, path: str) -> bool:
