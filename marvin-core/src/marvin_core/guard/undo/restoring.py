@@ -283,11 +283,15 @@ def _raise(error: OSError) -> None:
 
 
 def _make_folders(root: Path, folder: str, modes: Mapping[str, int]) -> Iterator[str]:
-    """Make a folder and those around it; yields the new ones that do not have all of their permissions yet."""
+    """Make a folder and those around it; yields the new ones that do not have their earlier permissions yet.
+
+    They lack only that their owner may not write in them: an undo that fails halfway does not know them the next time.
+    """
     for made in reversed([*_above(folder)]):
         parent, _, name = made.rpartition("/")
         mode = modes.get(made)
         with suppress(FileExistsError), opened_folder(root, parent) as descriptor:
             os.mkdir(name, 0o777 if mode is None else 0o700, dir_fd=descriptor)
             if mode is not None:
+                close_folders(root, [made], {made: mode | 0o700})
                 yield made
