@@ -245,3 +245,20 @@ def test_new_folders_have_their_earlier_permissions_though_an_undo_fails_halfway
     with pytest.raises(MarvinError, match="e/a was changed at the same moment"):
         put_files_back(tmp_path, changes, {kept.content: b"1"}, modes, done)
     assert (done, mode_of(tmp_path / "d")) == ([b"d/a"], "0o2770")
+
+
+def test_what_is_saved_while_the_earlier_content_is_written_is_kept(tmp_path: Path) -> None:
+    file, before = tmp_path / "a", Kept(mode=0o100644, content=name_of(b"1"))
+
+    class Slow(dict[str, bytes]):
+        """Contents that take as long as the user takes to save the file."""
+
+        def __getitem__(self, name: str) -> bytes:
+            file.write_bytes(b"mine")
+            return super().__getitem__(name)
+
+    file.write_bytes(b"2")
+    changes = [Change(path=b"a", before=before, after=Kept(mode=0o100644, content=name_of(b"2")))]
+    with pytest.raises(MarvinError, match="a was changed at the same moment"):
+        put_files_back(tmp_path, changes, Slow({before.content: b"1"}), {}, [])
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"mine")]

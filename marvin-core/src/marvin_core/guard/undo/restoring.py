@@ -182,7 +182,6 @@ def put_files_back(
     for change in changes:
         if change.before is not None:
             with _told("written", os.fsdecode(change.path)):
-                _check_unchanged(root, change)
                 made.update(_make_folders(root, os.fsdecode(change.path).rpartition("/")[0], modes))
                 _put(root, change, contents[change.before.content], modes)
             done.append(change.path)
@@ -250,6 +249,7 @@ def _put(root: Path, change: Change, content: bytes, modes: Mapping[str, int]) -
                 os.symlink(os.fsdecode(content), temporary, dir_fd=descriptor)
             else:
                 _write(temporary, Place(Folder(descriptor, ()), name), content, modes.get(path, usual_mode(before)))
+            _check_unchanged(root, change)  # as late as possible: writing takes time
             with suppress(NotADirectoryError, FileNotFoundError):
                 _remove_empty(name, descriptor)
             os.rename(temporary, name, src_dir_fd=descriptor, dst_dir_fd=descriptor)
