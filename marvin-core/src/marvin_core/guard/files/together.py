@@ -119,7 +119,7 @@ class Step:
                 os.replace(self._backup, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
             elif self._copy is not None:
                 self._copy.put()
-            elif self._new is not None:
+            elif not self._there:
                 os.unlink(place.name, dir_fd=place.folder)
 
     def finish(self) -> None:
