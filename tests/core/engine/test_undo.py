@@ -230,6 +230,20 @@ def test_it_stops_at_what_cannot_be_taken_back_and_tells_what_was(desk: Files) -
     assert desk.tree == {"a": "a", "b": "mine"}
 
 
+def test_what_was_restored_is_told_if_a_later_file_of_the_call_cannot_be(desk: Files) -> None:
+    (desk.project / "d").mkdir()
+    for name in ("a", "d/b"):
+        (desk.project / name).write_text("old")
+    desk.runner.call(put, files={"a": "new", "d/b": None})
+    (desk.project / "d").rmdir()
+    (desk.project / "d").write_text("mine")
+    assert desk.refused().endswith("\nRestored before: a.")
+    assert desk.tree == {"a": "old", "d": "mine"}
+    (desk.project / "d").unlink()
+    desk.runner.take_back()
+    assert desk.tree == {"a": "old", "d/b": "old"}
+
+
 def test_a_file_that_was_put_back_by_hand_already_is_no_obstacle(desk: Files) -> None:
     (desk.project / "a.txt").write_text("old")
     desk.runner.call(put, files={"a.txt": "new", "b.txt": "new"})

@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from marvin_core.api.errors import MarvinError
+from marvin_core.guard.undo.contents import name_of
+from marvin_core.guard.undo.restoring import put_files_back
+from marvin_core.guard.undo.trees import Change, Kept
 from tests.support.undoing import Commands
 
 
@@ -230,3 +234,31 @@ def test_a_folder_that_cannot_be_changed_is_told(desk: Commands) -> None:
     assert re.search(r"r/new cannot be removed: [A-Z][a-z ]+\. Change that, then try again\. No file was", refused)
     desk.runner.take_back()
     assert "r/new" not in desk.tree
+
+
+def test_new_folders_have_their_earlier_permissions_though_an_undo_fails_halfway(tmp_path: Path) -> None:
+    """The next try finds them there. Only their owner may write in them as well, so that it can."""
+    kept = Kept(mode=0o100644, content=name_of(b"1"))
+    changes = [Change(path=b"d/a", before=kept, after=None), Change(path=b"e/a", before=kept, after=kept)]
+    done: list[bytes] = []
+    modes = {"d": 0o2570}
+    with pytest.raises(MarvinError, match="e/a was changed at the same moment"):
+        put_files_back(tmp_path, changes, {kept.content: b"1"}, modes, done)
+    assert (done, mode_of(tmp_path / "d")) == ([b"d/a"], "0o2770")
+
+
+def test_what_is_saved_while_the_earlier_content_is_written_is_kept(tmp_path: Path) -> None:
+    file, before = tmp_path / "a", Kept(mode=0o100644, content=name_of(b"1"))
+
+    class Slow(dict[str, bytes]):
+        """Contents that take as long as the user takes to save the file."""
+
+        def __getitem__(self, name: str) -> bytes:
+            file.write_bytes(b"mine")
+            return super().__getitem__(name)
+
+    file.write_bytes(b"2")
+    changes = [Change(path=b"a", before=before, after=Kept(mode=0o100644, content=name_of(b"2")))]
+    with pytest.raises(MarvinError, match="a was changed at the same moment"):
+        put_files_back(tmp_path, changes, Slow({before.content: b"1"}), {}, [])
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"mine")]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Protocol
 
 from ..api.controls import UndoEntry
-from ..api.errors import MarvinError
+from ..api.errors import FileChanged, MarvinError
 from ..api.events import CallOrigin
 from ..api.messages import Call, ToolOutput
+from ..api.tool_context import FileWrite
 from ..guard.undo.changes import FileState, content_of
 from ..guard.undo.ledger import NOT_LISTED, Claim, LedgerEntry, NeverTakenBack, UndoLedger
 from ..kit.files.diffs import unified_diff
@@ -174,20 +176,30 @@ class Undo:
             )
         done: list[str] = []
         for state in files:
-            paths, now = self._parts.workspace.paths_of(Path(state.root)), self._now(state)
-            if now == state.before:
-                continue
-            if now != state.after:
+            try:
+                self._restore(state)
+            except MarvinError as error:
                 restored = f"Restored before: {shortened(done)}." if done else "No file was restored."
-                raise MarvinError(f"{state.path} was changed at the same moment, so it stays as it is. {restored}")
-            if state.before is None:
-                paths.remove(state.path)
-            else:
-                paths.replace(state.path, state.before)
-                if now is None:
-                    with paths.open(state.path) as stream:
-                        os.fchmod(stream.fileno(), state.mode)
+                raise MarvinError(f"{error}\n{restored}") from error
             done.append(state.path)
+
+    def _restore(self, state: FileState) -> None:
+        """Restore a file, unless another program changes it in that moment."""
+        paths, status = self._parts.workspace.paths_of(Path(state.root)), None
+        with ExitStack() as stack:
+            if paths.exists(state.path):
+                status = os.fstat(stack.enter_context(paths.open(state.path)).fileno())
+            now = self._now(state)
+            if now == state.before:
+                return
+            change = FileWrite(
+                path=state.path, data=state.before, expected=status, create_only=status is None, mode=state.mode
+            )
+            with suppress(FileChanged):
+                if now == state.after:
+                    paths.write_together([change])
+                    return
+        raise MarvinError(f"{state.path} was changed at the same moment, so it stays as it is.")
 
     def _now(self, state: FileState, more: int = 1) -> bytes | None:
         """The current file; of one that has grown since, only so many bytes `more` than it had."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 import pytest
@@ -26,6 +29,8 @@ def paths(tmp_path: Path) -> SandboxPaths:
     return SandboxPaths(tmp_path)
 
 
+PROTECTION = Path("/proc/sys/fs/protected_hardlinks")
+HAS_PROTECTED_LINKS = os.geteuid() == 0 and PROTECTION.exists() and PROTECTION.read_text().strip() == "1"
 BEFORE = {"a.txt": b"a", "b.txt": b"b"}
 
 
@@ -67,7 +72,7 @@ def test_what_was_put_in_place_is_taken_back_where_a_later_file_cannot_be(paths:
         FileWrite(path="c.txt", data=b"1", create_only=True),
         FileWrite(path="c.txt", data=b"2", create_only=True),
     ]
-    with pytest.raises(ToolError, match="already exists"):
+    with pytest.raises(FileChanged, match="was created by another program"):
         paths.write_together(changes)
     assert files_below(paths.root) == BEFORE
     assert sorted(path.name for path in paths.root.iterdir()) == ["a.txt", "b.txt"]
@@ -91,45 +96,116 @@ def test_a_file_that_another_changed_meanwhile_is_kept(paths: SandboxPaths, chan
     assert files_below(paths.root) == before
 
 
-@pytest.mark.parametrize("data", [b"A", None])
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_what_another_saves_in_the_moment_of_the_writing_is_kept(
-    paths: SandboxPaths, data: bytes | None, when: str
-) -> None:
-    """Between the check and the end: into the same file before it has its new content, or as a new file after that."""
-    file = paths.root / "a.txt"
-    with paths._writing("a.txt") as (place, old):
-        step = Step(FileWrite(path="a.txt", data=data, expected=old), place, old)
+@contextmanager
+def begun(paths: SandboxPaths, data: bytes | None, name: str = "a.txt") -> Iterator[Step]:
+    """A step that is ready to be put in place."""
+    with paths._writing(name) as (place, old):
+        step = Step(FileWrite(path=name, data=data, expected=old), place, old)
         step.prepare()
-        step.keep(is_alone=True)
+        step.keep(is_alone=False)
         step.check()
-        if when == "before":
-            file.write_bytes(b"work of the user")
-        step.put()
-        if when == "after":
-            (paths.root / "new").write_bytes(b"work of the user")
-            (paths.root / "new").replace(file)
-        else:
-            with pytest.raises(FileChanged):
-                step.check_kept()
+        yield step
+
+
+def save(file: Path) -> None:
+    """What many editors do: write a new file, and rename it."""
+    file.with_name("new").write_bytes(b"work of the user")
+    file.with_name("new").replace(file)
+
+
+@pytest.mark.parametrize("data", [b"A", None])
+def test_what_another_saves_as_a_new_file_after_the_check_is_kept(paths: SandboxPaths, data: bytes | None) -> None:
+    """The other files are checked, and put in place, before that."""
+    file = paths.root / "a.txt"
+    with begun(paths, data) as step:
+        save(file)
+        with pytest.raises(FileChanged):
+            step.put()
         step.take_back()
         step.finish()
     assert files_below(paths.root) == {**BEFORE, "a.txt": b"work of the user"}
 
 
-def test_a_second_name_that_another_marvin_sweeps_ends_no_writing(paths: SandboxPaths) -> None:
-    """It has the time of the file, which may be an old one."""
-    with paths._writing("a.txt") as (place, old):
-        step = Step(FileWrite(path="a.txt", data=b"A", expected=old), place, old)
-        step.prepare()
-        step.keep(is_alone=True)
-        step.check()
+@pytest.mark.parametrize("data", [b"A", None])
+@pytest.mark.parametrize("how", ["written", "replaced"])
+def test_what_another_saves_after_the_writing_outlasts_its_end(
+    paths: SandboxPaths, data: bytes | None, how: str
+) -> None:
+    file = paths.root / "a.txt"
+    with begun(paths, data) as step:
+        step.put()
+        if how == "written":
+            file.write_bytes(b"work of the user")
+        else:
+            save(file)
+        step.take_back()
+        step.finish()
+    assert files_below(paths.root) == {**BEFORE, "a.txt": b"work of the user"}
+
+
+@pytest.mark.parametrize("data", [b"A", None])
+def test_what_another_saves_into_the_old_file_in_the_moment_of_the_writing_is_kept(
+    paths: SandboxPaths, data: bytes | None
+) -> None:
+    with (paths.root / "a.txt").open("r+b") as stream, begun(paths, data) as step:
+        step.put()
+        stream.write(b"work of the user")
+        stream.flush()
+        with pytest.raises(FileChanged):
+            step.check_kept()
+        step.take_back()
+        step.finish()
+    assert files_below(paths.root) == {**BEFORE, "a.txt": b"work of the user"}
+
+
+def test_a_second_name_that_another_program_removes_ends_no_writing(paths: SandboxPaths) -> None:
+    """As `git clean` does."""
+    with begun(paths, b"A") as step:
         step.put()
         for left in paths.root.glob(".marvin-*"):
             left.unlink()
         step.check_kept()
         step.finish()
     assert files_below(paths.root) == {**BEFORE, "a.txt": b"A"}
+
+
+@pytest.mark.parametrize("data", [b"A", None])
+def test_the_second_name_of_an_old_file_is_none_that_another_marvin_sweeps(
+    paths: SandboxPaths, data: bytes | None
+) -> None:
+    os.utime(paths.root / "a.txt", (1, 1))
+    with begun(paths, data) as step:
+        step.put()
+        SandboxPaths(paths.root).replace("b.txt", b"b")
+        step.take_back()
+        step.finish()
+    assert files_below(paths.root) == BEFORE
+
+
+@pytest.mark.skipif(not HAS_PROTECTED_LINKS, reason="only root can become another user, and Linux protects links")
+def test_a_file_that_cannot_have_a_second_name_stays_in_place_until_it_is_replaced() -> None:
+    """As on a disk without hard links: a kill would leave it under a temporary name only."""
+    with TemporaryDirectory() as name:
+        root = Path(name).resolve()
+        root.chmod(0o777)
+        for file in ("a.txt", "b.txt"):
+            (root / file).write_bytes(file[:1].encode())
+            (root / file).chmod(0o4666)  # no other user may link such a file
+        paths = SandboxPaths(root)
+        os.seteuid(65_534)
+        try:
+            with begun(paths, b"A") as step:
+                assert not [path for path in root.glob(".marvin-*") if path.stat().st_nlink > 1]
+                assert (root / "a.txt").read_bytes() == b"a"
+                step.put()
+                assert (root / "a.txt").read_bytes() == b"A"
+                step.take_back()
+                step.finish()
+            assert files_below(root) == BEFORE
+            paths.write_together([FileWrite(path="a.txt", data=b"A"), FileWrite(path="b.txt", data=None)])
+            assert files_below(root) == {"a.txt": b"A"}
+        finally:
+            os.seteuid(0)
 
 
 def test_a_link_is_followed_and_stays_one(paths: SandboxPaths) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -13,6 +14,7 @@ from ...api.tool_context import FileWrite
 from .copies import state_of
 from .errors import describe_failure
 from .folder_descriptors import Place
+from .no_links import READ
 from .writing import Prepared, discard, temporary_name
 
 
@@ -28,6 +30,7 @@ class Step:
         self._data = change.data
         self._prepared: Prepared | None = None
         self._backup = ""
+        self._copy: Prepared | None = None
         self._new: os.stat_result | None = None
 
     def prepare(self) -> None:
@@ -45,8 +48,8 @@ class Step:
             os.fchmod(stream.fileno(), self.change.mode)
 
     def check(self) -> None:
-        """Check the file again, even if it has only its other name; raises `FileChanged`."""
-        self._compare(self._status(self._backup or self._place.name))
+        """Check the file again; raises `FileChanged`."""
+        self._compare(self._status(self._place.name))
 
     def _status(self, name: str) -> os.stat_result | None:
         try:
@@ -64,52 +67,66 @@ class Step:
             )
 
     def keep(self, *, is_alone: bool) -> None:
-        """Keep the old file under another name, until `finish`; one that is written alone only by a hard link."""
-        if not self._there:
+        """Keep a file that will be replaced under a second name, until `finish`.
+
+        Without hard links there is a copy instead; none for a file that is written alone, as nothing after it can fail.
+        """
+        if not self._there or self._data is None:
             return
         place, kept = self._place, temporary_name()
         with self._failures():
             try:
                 os.link(place.name, kept, src_dir_fd=place.folder, dst_dir_fd=place.folder, follow_symlinks=False)
+                self._backup = kept
             except FileNotFoundError:
-                return  # `check` tells
-            except OSError:  # the file system has no hard links
-                if is_alone:
-                    return
-                os.rename(place.name, kept, src_dir_fd=place.folder, dst_dir_fd=place.folder)
-        self._backup = kept
+                pass  # `put` tells
+            except OSError:  # the file system has none, or the file is another user's
+                if not is_alone:
+                    self._copy = Prepared(place, self._copied, self.before)
+
+    def _copied(self, stream: BinaryIO) -> None:
+        with os.fdopen(os.open(self._place.name, READ, dir_fd=self._place.folder), "rb") as old:
+            shutil.copyfileobj(old, stream)
 
     def put(self) -> None:
-        """Put the new file in place, or remove the file."""
+        """Put the new file in place, or move the file aside that is to be removed, unless it was changed."""
+        place = self._place
         with self._failures():
+            self.check()
             if self._prepared is not None:
                 self._prepared.put(create_only=self.change.create_only)
                 self._new = self._prepared.status
             else:
-                with suppress(FileNotFoundError):  # it has only the other name by now
-                    os.unlink(self._place.name, dir_fd=self._place.folder)
+                kept = temporary_name()
+                os.rename(place.name, kept, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+                self._backup = kept
 
     def check_kept(self) -> None:
-        """Check the old file after it was replaced or removed: a program may have saved it in that moment."""
+        """Check the old file after it was replaced or moved: a program may have saved it in that moment."""
         now = self._status(self._backup) if self._backup else None
-        if now is not None:  # another Marvin may have swept it, as its time may be an old one
+        if now is not None:  # another program may have removed it, as `git clean` does
             self._compare(now)
 
     def take_back(self) -> None:
-        """Restore the old file, unless another program has put a newer one in its place."""
+        """Restore the old file if it was replaced or moved, unless another program has changed the new one."""
         place = self._place
+        if self._data is not None and self._new is None:
+            return
         with suppress(OSError):
-            if place.exists() and (self._new is None or not os.path.samestat(place.status(), self._new)):
+            if state_of(self._status(place.name)) != state_of(self._new):
                 return
             if self._backup:
                 os.replace(self._backup, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
-            else:
+            elif self._copy is not None:
+                self._copy.put()
+            elif not self._there:
                 os.unlink(place.name, dir_fd=place.folder)
 
     def finish(self) -> None:
         """Remove the temporary files."""
-        if self._prepared is not None:
-            self._prepared.discard()
+        for prepared in (self._prepared, self._copy):
+            if prepared is not None:
+                prepared.discard()
         if self._backup:
             discard(self._backup, self._place.folder)
 

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import BinaryIO
 
-from ...util.state_files import forgotten
 from .folder_descriptors import Place
 
 _TEMPORARY = (".marvin-", ".tmp")
+"""The prefix and suffix of a temporary file."""
 TEMPORARY = "*".join(_TEMPORARY)
 """The names of temporary files, as a pattern."""
-"""The prefix and suffix of a temporary file."""
-_FORGOTTEN = 3_600
-"""The age, in seconds, after which a temporary file counts as left by a killed writer."""
+_NAME = re.compile(r"\.marvin-(\d{20})-[0-9a-f]{16}\.tmp", re.ASCII)
+"""The name of a temporary file, with the time when it was chosen: that of a second name is the time of the file."""
+_FORGOTTEN = 3_600 * 10**9
+"""The age, in nanoseconds, after which a temporary file counts as left by a killed writer."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
 def temporary_name() -> str:
-    """A unique name."""
-    return f"{_TEMPORARY[0]}{os.urandom(8).hex()}{_TEMPORARY[1]}"
+    """A unique name; `sweep` removes an old one."""
+    return f"{_TEMPORARY[0]}{time.time_ns():020}-{os.urandom(8).hex()}{_TEMPORARY[1]}"
 
 
 class Prepared:
@@ -48,7 +51,8 @@ class Prepared:
                 stream.flush()
                 if old is not None:
                     take_over(descriptor, old, place)
-                self.status = os.fstat(descriptor)
+            # Not before it is closed: some network file systems set its time then.
+            self.status = os.stat(self._name, dir_fd=place.folder, follow_symlinks=False)
         except BaseException:
             self.discard()
             raise
@@ -128,14 +132,12 @@ def sweep(folder: int) -> None:
     """Remove temporary files that killed writers left in a folder."""
     listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
     try:
-        for name in forgotten(listing, _is_temporary, _FORGOTTEN):
-            discard(name, folder)
+        for name in os.listdir(listing):
+            named = _NAME.fullmatch(name)
+            if named is not None and int(named[1]) < time.time_ns() - _FORGOTTEN:
+                discard(name, folder)
     finally:
         os.close(listing)
-
-
-def _is_temporary(name: str) -> bool:
-    return name.startswith(_TEMPORARY[0]) and name.endswith(_TEMPORARY[1])
 
 
 def discard(name: str, folder: int) -> None:

@@ -182,7 +182,6 @@ def put_files_back(
     for change in changes:
         if change.before is not None:
             with _told("written", os.fsdecode(change.path)):
-                _check_unchanged(root, change)
                 made.update(_make_folders(root, os.fsdecode(change.path).rpartition("/")[0], modes))
                 _put(root, change, contents[change.before.content], modes)
             done.append(change.path)
@@ -250,6 +249,7 @@ def _put(root: Path, change: Change, content: bytes, modes: Mapping[str, int]) -
                 os.symlink(os.fsdecode(content), temporary, dir_fd=descriptor)
             else:
                 _write(temporary, Place(Folder(descriptor, ()), name), content, modes.get(path, usual_mode(before)))
+            _check_unchanged(root, change)  # as late as possible: writing takes time
             with suppress(NotADirectoryError, FileNotFoundError):
                 _remove_empty(name, descriptor)
             os.rename(temporary, name, src_dir_fd=descriptor, dst_dir_fd=descriptor)
@@ -283,11 +283,15 @@ def _raise(error: OSError) -> None:
 
 
 def _make_folders(root: Path, folder: str, modes: Mapping[str, int]) -> Iterator[str]:
-    """Make a folder and those around it; yields the new ones that do not have all of their permissions yet."""
+    """Make a folder and those around it; yields the new ones that do not have their earlier permissions yet.
+
+    They lack only that their owner may not write in them: an undo that fails halfway does not know them the next time.
+    """
     for made in reversed([*_above(folder)]):
         parent, _, name = made.rpartition("/")
         mode = modes.get(made)
         with suppress(FileExistsError), opened_folder(root, parent) as descriptor:
             os.mkdir(name, 0o777 if mode is None else 0o700, dir_fd=descriptor)
             if mode is not None:
+                close_folders(root, [made], {made: mode | 0o700})
                 yield made
