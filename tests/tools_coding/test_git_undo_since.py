@@ -43,6 +43,18 @@ def test_a_branch_that_somebody_has_created_since_is_not_moved(repo: Repo) -> No
     assert repo.sh("git log --format=%s main; git log --format=%s mine") == "First\nSecond\nFirst\n"
 
 
+def test_a_branch_into_which_the_commit_was_merged_is_not_moved(repo: Repo) -> None:
+    repo.sh("git switch -qc topic; echo 2 >a")
+    assert not repo.runner.call(git_commit, message="Second").is_error
+    repo.sh("git switch -q main; git merge -q topic")
+    before = repo.state
+    assert "was made on another branch" in repo.refused()
+    assert repo.state == before
+    repo.sh("git switch -q topic")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git log --format=%s main; git log --format=%s topic") == "Second\nFirst\nFirst\n"
+
+
 @pytest.mark.parametrize(
     "since", ["git branch -m trunk", "git switch -qc trunk; git branch -D main", "git branch other"]
 )
