@@ -11,7 +11,7 @@ from typing import Annotated
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
 
 from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
-from .contents import FILE_MODES, differing, in_commit, in_index, why_differing
+from .contents import FILE_MODES, differing, in_commit, in_index, not_formatted, why_differing
 from .place import Place, find
 from .restaging import Attempt, begun, clear_index, stage_as_before, staged_as_is, unstaged, within
 from .running import ERROR_LIMIT, completed, failure, literal, names, try_read, try_write
@@ -165,6 +165,7 @@ async def _confirm(context: ToolContext, place: Place, attempt: Attempt, made: N
     try:
         changed = await in_commit(context, place, made.commit, made.parents)
         wrong = await differing(context, [one for one in changed if attempt.only or one.status != "D"], attempt.files)
+        wrong = wrong if attempt.only else await not_formatted(context, changed, attempt.files, wrong)
     except ToolError as error:
         raise ToolError(
             f"The commit {made.commit[:8]} was made, but was not compared with the files. {error}"
