@@ -85,6 +85,16 @@ def test_files_that_were_not_restored_stay_as_they_have_become_since(repo: Repo,
     assert repo.sh("cat d/a d/b d/new") == f"{before}since\nsince\n"
 
 
+@pytest.mark.parametrize("mine", ["echo mine >a", "true"], ids=["changed", "clean"])
+def test_what_was_restored_and_committed_since_is_not_staged_as_reverted(repo: Repo, mine: str) -> None:
+    repo.sh(f"echo 2 >a; git commit -qam Second; {mine}; echo part >b; git add b; echo all >b")
+    before = repo.sh("cat a")
+    assert not repo.runner.call(git_checkout, target="HEAD~", path=".").is_error
+    repo.sh("git commit -qm Third a")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git status -s; cat a; git show :b; cat b") == f" M a\nMM b\n{before}part\nall\n"
+
+
 def test_a_file_in_place_of_a_restored_folder_is_there_again(repo: Repo) -> None:
     repo.sh("mkdir d; echo 1 >d/x; git add .; git commit -qm Folder; rm -r d; echo mine >d")
     assert not repo.runner.call(git_checkout, target="HEAD", path="d").is_error
