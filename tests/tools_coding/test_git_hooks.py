@@ -143,6 +143,47 @@ def test_what_a_hook_formats_of_some_paths_is_not_staged_as_reverted(repo: Folde
     assert repo.sh("git status --porcelain; git show :a.txt; cat b.txt") == "MM a.txt\n M b.txt\npart\nblank\n"
 
 
+def test_what_a_hook_stages_beside_some_paths_is_not_staged_as_reverted(repo: Folder) -> None:
+    """It has an index of its own, and the next commit of what is staged would take both files back."""
+    hook(repo, "echo built > b.txt; echo new > new.txt; git add b.txt new.txt")
+    repo.sh("echo part > c.txt; git add .; git commit -qm c --no-verify; echo x > c.txt; git add c.txt; echo y > c.txt")
+    repo.sh("echo 2 > a.txt")
+    result = repo.run(lambda: repo.called(git_commit, message="m", paths=["a.txt"]))
+    assert isinstance(result, ToolResult)
+    assert repo.sh("git status --porcelain; git show HEAD:b.txt HEAD:new.txt :c.txt") == "MM c.txt\nbuilt\nnew\nx\n"
+    assert result.undo is not None
+    repo.call(git_commit, **result.undo.arguments)
+    assert repo.sh("git status --porcelain") == " M a.txt\n M b.txt\nMM c.txt\n?? new.txt\n"
+
+
+FORMAT_STAGED = """git diff > .git/rest; git checkout -q -- a.txt
+sed -i 's/  */ /g' a.txt; git add a.txt
+git apply --unidiff-zero --recount .git/rest"""
+
+
+def test_what_a_hook_formats_of_a_file_staged_in_part_is_committed(repo: Folder) -> None:
+    """As lint-staged does it: it puts aside what is not staged, formats, stages, and applies the rest again."""
+    repo.sh("git config diff.context 0; printf '1\\n2\\n3\\n4\\n' > a.txt; git commit -qam numbers")
+    hook(repo, FORMAT_STAGED)
+    repo.sh("printf 'one   1\\n2\\n3\\n4\\n' > a.txt; git add a.txt; printf 'one   1\\n2\\n3\\nlast\\n' > a.txt")
+    staged = repo.sh("git show :a.txt")
+    result = repo.run(lambda: repo.called(git_commit, message="m", add_all=False))
+    assert isinstance(result, ToolResult)
+    assert repo.sh("git show HEAD:a.txt; git status --porcelain") == "one 1\n2\n3\n4\n M a.txt\n"
+    assert repo.sh("cat a.txt") == "one 1\n2\n3\nlast\n"
+    assert result.undo is not None
+    repo.call(git_commit, **result.undo.arguments)
+    assert repo.sh("git show :a.txt") == staged
+
+
+@pytest.mark.parametrize("change", ["echo elsewhere >> a.txt", "rm a.txt; ln -s 2 a.txt"], ids=["lines", "link"])
+def test_what_a_hook_adds_to_a_file_staged_in_part_is_not_committed(repo: Folder, change: str) -> None:
+    hook(repo, f"cp a.txt .git/kept; {change}; git add a.txt; rm a.txt; cp .git/kept a.txt")
+    repo.sh("echo staged > a.txt; git add a.txt; echo 2 >> a.txt")
+    assert "The commit was undone" in repo.error(git_commit, message="m", add_all=False)
+    assert repo.sh("git show :a.txt; git status --porcelain; cat a.txt") == "staged\nMM a.txt\nstaged\n2\n"
+
+
 def test_what_is_staged_in_part_is_committed_beside_a_hook(repo: Folder) -> None:
     hook(repo, "git add b.txt")
     repo.sh("echo staged > a.txt; git add a.txt; echo more >> a.txt; echo x > b.txt")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core import ToolResult
+from marvin_core import ToolError, ToolResult
 from marvin_tools_coding.git.committing import git_commit
 from marvin_tools_coding.git.inspecting import git_status
 from marvin_tools_coding.git.switching import git_checkout
@@ -45,20 +45,22 @@ def test_a_commit_that_a_hook_refuses_leaves_what_is_staged(repo: Folder, argume
 
 
 def test_a_commit_that_is_cancelled_leaves_what_is_staged(repo: Folder) -> None:
-    hook(repo, "echo started; exec sleep 300")
+    """The error has what hooks said: lint-staged and pre-commit put changes aside, and say where."""
+    hook(repo, "git diff > .git/aside; git checkout -q -- a.txt; echo 'It is in .git/aside. started'; exec sleep 300")
     repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt")
 
     async def use() -> None:
-        call = asyncio.ensure_future(git_commit.function(repo.context, message="m"))
+        call = asyncio.ensure_future(git_commit.function(repo.context, message="m", add_all=False))
         while "started" not in "".join(repo.told):
             await asyncio.wait_for(repo.told_something.wait(), 60)
             repo.told_something.clear()
         call.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(ToolError, match=r"(?s)they are not back.*It is in \.git/aside.*The index is as before"):
             await call
 
     repo.run(use)
-    assert repo.sh("git show :a.txt; git status --porcelain") == "part\nMM a.txt\n"
+    repo.sh("git apply .git/aside")
+    assert repo.sh("git show :a.txt; git status --porcelain; cat a.txt") == "part\nMM a.txt\nall\n"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from marvin_core import ToolResult
+from marvin_core import ToolError, ToolResult
 from marvin_tools_coding.git.committing import git_commit
 
 from .support_hooks import hook
@@ -37,7 +37,7 @@ def cancel_once_told(repo: Folder, text: str) -> ToolResult | None:
             await asyncio.wait_for(repo.told_something.wait(), 60)
             repo.told_something.clear()
         call.cancel()
-        with suppress(asyncio.CancelledError):
+        with suppress(asyncio.CancelledError, ToolError):
             return await call
         return None
 

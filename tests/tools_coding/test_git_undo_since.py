@@ -43,6 +43,18 @@ def test_a_branch_that_somebody_has_created_since_is_not_moved(repo: Repo) -> No
     assert repo.sh("git log --format=%s main; git log --format=%s mine") == "First\nSecond\nFirst\n"
 
 
+def test_a_branch_into_which_the_commit_was_merged_is_not_moved(repo: Repo) -> None:
+    repo.sh("git switch -qc topic; echo 2 >a")
+    assert not repo.runner.call(git_commit, message="Second").is_error
+    repo.sh("git switch -q main; git merge -q topic")
+    before = repo.state
+    assert "was made on another branch" in repo.refused()
+    assert repo.state == before
+    repo.sh("git switch -q topic")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git log --format=%s main; git log --format=%s topic") == "Second\nFirst\nFirst\n"
+
+
 @pytest.mark.parametrize(
     "since", ["git branch -m trunk", "git switch -qc trunk; git branch -D main", "git branch other"]
 )
@@ -71,6 +83,16 @@ def test_files_that_were_not_restored_stay_as_they_have_become_since(repo: Repo,
     repo.sh("echo since >d/b; echo since >d/new")
     assert len(repo.runner.take_back()) == 1
     assert repo.sh("cat d/a d/b d/new") == f"{before}since\nsince\n"
+
+
+@pytest.mark.parametrize("mine", ["echo mine >a", "true"], ids=["changed", "clean"])
+def test_what_was_restored_and_committed_since_is_not_staged_as_reverted(repo: Repo, mine: str) -> None:
+    repo.sh(f"echo 2 >a; git commit -qam Second; {mine}; echo part >b; git add b; echo all >b")
+    before = repo.sh("cat a")
+    assert not repo.runner.call(git_checkout, target="HEAD~", path=".").is_error
+    repo.sh("git commit -qm Third a")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git status -s; cat a; git show :b; cat b") == f" M a\nMM b\n{before}part\nall\n"
 
 
 def test_a_file_in_place_of_a_restored_folder_is_there_again(repo: Repo) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Annotated
 
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
 
 from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
-from .contents import FILE_MODES, differing, in_commit, in_index, why_differing
+from .contents import FILE_MODES, differing, in_commit, in_index, not_formatted, why_differing
 from .place import Place, find
 from .restaging import Attempt, begun, clear_index, stage_as_before, staged_as_is, unstaged, within
 from .running import ERROR_LIMIT, completed, failure, literal, names, try_read, try_write
@@ -22,6 +21,10 @@ _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
 _SAMPLE = 8_000
 _NOT_MADE = re.compile(rb"^fatal: cannot lock ref", re.MULTILINE)
 """What git says if somebody else commits in the same moment."""
+_ENDED = (
+    "The call was cancelled, and with it the hooks. If a hook had put changes in files aside, as lint-staged and "
+    "pre-commit do, they are not back: its output says where they are, or run_command: git stash list"
+)
 _MISSING = "Not in the commit, because a hook or another program has unstaged it: {}."
 _MARKER = re.compile(rb"(?:<{7,}|>{7,}) ")  # longer with the attribute conflict-marker-size
 
@@ -84,13 +87,23 @@ async def _commit(context: ToolContext, place: Place, attempt: Attempt) -> ToolR
     """Commit what is staged, or the paths if any are given."""
     only = ["--only", "--", *literal(attempt.only)] if attempt.only else []
     stdin = _with_ticket(attempt.message, context.session.ticket).encode("utf-8", "replace")
+    told: list[str] = []
+
+    def on_output(text: str) -> None:
+        told.append(text)
+        context.progress(text)
+
     try:
         arguments = ["commit", "--file=-", "--cleanup=whitespace", *only]
-        result = await try_write(context, arguments, stdin=stdin)
-    except asyncio.CancelledError:
-        with suppress(ToolError):  # the commit may be made, and stays unless it has other content than the files
-            return await completed(_finished(context, place, attempt, ProcessResult(exit_code=None, output=b"")))
-        raise
+        result = await try_write(context, arguments, stdin=stdin, on_output=on_output)
+    except asyncio.CancelledError as cancelled:
+        result = ProcessResult(exit_code=None, output=b"", stderr="\n".join(told).encode("utf-8", "replace"))
+        try:  # the commit may be made, and stays unless it has other content than the files
+            return await completed(_finished(context, place, attempt, result))
+        except ToolError as error:
+            if told:
+                raise ToolError(f"{_ENDED}\n{error}") from error
+            raise cancelled from error
     return await completed(_finished(context, place, attempt, result))
 
 
@@ -165,6 +178,7 @@ async def _confirm(context: ToolContext, place: Place, attempt: Attempt, made: N
     try:
         changed = await in_commit(context, place, made.commit, made.parents)
         wrong = await differing(context, [one for one in changed if attempt.only or one.status != "D"], attempt.files)
+        wrong = wrong if attempt.only else await not_formatted(context, changed, attempt.files, wrong)
     except ToolError as error:
         raise ToolError(
             f"The commit {made.commit[:8]} was made, but was not compared with the files. {error}"

@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from marvin_core import Record, ToolContext, ToolError, in_thread, open_without_links, opened_folder
 
-from .conversions import conversions, is_stored_as
+from .conversions import conversions, has_known_lines, is_stored_as
 from .place import Place
 from .running import LISTS_STAGED, failure, keep_unlocked, names, try_read
 from .staging import shortened
@@ -161,6 +161,23 @@ async def differing(
         path
         for path, conversion in known.items()
         if not await is_stored_as(context, path, other[path], conversion, alone=saved)
+    ]
+
+
+async def not_formatted(
+    context: ToolContext, stored: Iterable[Stored], before: Iterable[Stored], paths: Collection[str]
+) -> Sequence[str]:
+    """Those of the paths with a line that neither was staged before nor is in the file.
+
+    What a hook formats of a file staged in part is not what the file contains, but has none from elsewhere.
+    """
+    was = {(one.name, one.mode): one.hash for one in before if one.mode in FILE_MODES}
+    made = {one.path: (one.hash, was.get((one.name, one.mode), "")) for one in stored if one.path in paths}
+    known = await conversions(context, list(paths))
+    return [
+        path
+        for path, conversion in known.items()
+        if not (made[path][1] and await has_known_lines(context, path, made[path], conversion))
     ]
 
 

@@ -104,6 +104,23 @@ async def is_stored_as(context: ToolContext, path: str, blob: str, conversion: C
     return content is not None and (content == text or (not alone and text != b"" and content.startswith(text)))
 
 
+async def has_known_lines(context: ToolContext, path: str, blobs: tuple[str, str], conversion: Conversion) -> bool:
+    """Whether a blob has no lines but those of another one and of a file. A filter may make anything of the file.
+
+    Args:
+        blobs: the hash of the blob, and that of the other one.
+
+    Raises:
+        ToolError: git cannot be run.
+    """
+    stored = [await try_read(context, ["cat-file", "blob", blob], _LARGEST) for blob in blobs]
+    content = await _read(context, path, lambda file: plain(converted(file, conversion.encoding)))
+    if conversion.is_filtered or content is None or any(one.exit_code != 0 or one.omitted for one in stored):
+        return False
+    made, other = (plain(one.output).split(b"\n") for one in stored)
+    return {*made} <= {b"", *other, *content.split(b"\n")}
+
+
 async def _is_filtered(
     context: ToolContext, path: str, blob: tuple[str, bytes], conversion: Conversion, *, alone: bool
 ) -> bool:

@@ -222,11 +222,22 @@ async def clear_index(context: ToolContext, place: Place, attempt: Attempt) -> s
     format and stage there is committed, and the next commit would revert it. Returns how to stage again what the call
     has not staged: it may be from somebody else.
     """
-    now = await in_index(context, place, attempt.only)
+    everything = await in_index(context, place, [])
+    now = within(everything, attempt.only)
     other = set(await differing(context, now, () if attempt.only else attempt.files))
-    await put_back(context, [one.committed for one in now if one.path in other])
+    behind = await _as_before(context, place, attempt, everything) if attempt.only else ()
+    await put_back(context, [*(one.committed for one in now if one.path in other), *(one.committed for one in behind)])
     own = {(one.name, one.hash) for one in attempt.files}
     return unstaged(attempt, [one for one in now if (one.name, one.hash) not in own], other)
+
+
+async def _as_before(
+    context: ToolContext, place: Place, attempt: Attempt, staged: Sequence[Stored]
+) -> Sequence[Stored]:
+    """Those of the staged files that are as in the commit before the call: a hook has committed others."""
+    head = attempt.before.head or await empty_tree(context)
+    changed = {one.name for one in await in_index(context, place, [], head)}
+    return [one for one in staged if one.name not in changed]
 
 
 def within(stored: Iterable[Stored], only: Sequence[str]) -> Sequence[Stored]:

@@ -140,10 +140,16 @@ async def write(
     return result
 
 
-async def try_write(context: ToolContext, arguments: Sequence[str], *, stdin: bytes | None = None) -> ProcessResult:
+async def try_write(
+    context: ToolContext,
+    arguments: Sequence[str],
+    *,
+    stdin: bytes | None = None,
+    on_output: Callable[[str], None] | None = None,
+) -> ProcessResult:
     """The same, for callers that check the exit code. Output of hooks is shown while they run."""
-    on_output = None if "--dry-run" in arguments else context.progress
-    return await run(context, [*_WRITING, *arguments], stdin=stdin, on_output=on_output)
+    shown = None if "--dry-run" in arguments else on_output or context.progress
+    return await run(context, [*_WRITING, *arguments], stdin=stdin, on_output=shown)
 
 
 async def change_files(
@@ -319,7 +325,8 @@ def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError
             f"{what} failed: a program, or the system for lack of memory, ended git (signal {-result.exit_code}). "
             f"git_status shows what is done; then try again. git says: {said or '(nothing)'}"
         )
-    return ToolError(f"{what} failed with exit code {result.exit_code}. git says: {said or '(nothing)'}")
+    how = "was ended" if result.exit_code is None else f"failed with exit code {result.exit_code}"
+    return ToolError(f"{what} {how}. git says: {said or '(nothing)'}")
 
 
 async def _environment(context: ToolContext, arguments: Sequence[str]) -> Mapping[str, str]:

@@ -268,14 +268,17 @@ async def _stage_as_saved(
     """Stage of a path what was staged before it was restored, as the second of two commits or its snapshot has it.
 
     What somebody has staged since stays staged: it is neither in the first commit, if any, nor in that of the branch.
+    What somebody has committed since is not staged as reverted.
     """
     since, then = commits
     own = {one.name for one in await in_index(context, place, [located])}
     if since:
         own &= {one.name for one in await in_index(context, place, [located], since)}
-    staged = (await newest(context, then)).parents[-1] if is_saved else then
-    now = await in_index(context, place, [located], staged)
-    await put_back(context, [one.committed for one in now if one.path and one.status != "U" and one.name not in own])
+    parents = (await newest(context, then)).parents if is_saved else (then,)
+    branch = (await newest(context)).commit
+    committed = {one.name for one in await in_tree(context, place, branch, parents[0])} if branch else set[str]()
+    now = [one for one in await in_index(context, place, [located], parents[-1]) if one.path and one.status != "U"]
+    await put_back(context, [one.committed for one in now if one.name not in own | committed])
     if is_saved:
         await _stage_conflicts(context, then, own)
 

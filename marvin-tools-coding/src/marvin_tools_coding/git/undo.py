@@ -162,15 +162,16 @@ async def _check_newest(context: ToolContext, commit: str, head: Newest, *, is_o
 
 
 async def _is_of_another_branch(context: ToolContext, commit: str) -> bool:
-    """Whether the current branch was created with the commit, and another branch has it, too."""
+    """Whether the current branch has the commit by other means, such as a merge, and another branch has it, too."""
     said = await try_read(context, ["symbolic-ref", "--quiet", "HEAD"])
     branch = said.output.decode("utf-8", "surrogateescape").strip()
     tips = await try_read(context, ["for-each-ref", "--points-at", commit, "--count=2", "refs/heads"])
     if not branch or len(tips.output.splitlines()) < 2:
         return False
     log = await try_read(context, ["log", "-g", f"--max-count={_LATEST}", "--format=%H %gs", branch, "--"])
-    oldest = log.output.decode("utf-8", "replace").splitlines()[-1:]
-    return any(entry.startswith(f"{commit} branch: Created from") for entry in oldest)
+    entries = log.output.decode("utf-8", "replace").splitlines()
+    ways = [way for name, _, way in (entry.partition(" ") for entry in entries) if name == commit]
+    return bool(ways) and not ways[-1].startswith("commit")
 
 
 async def undo_commit(
