@@ -113,6 +113,7 @@ def cancelled(repo: Folder, tool: Tool, **arguments: Any) -> ToolResult | str:
     return repo.run(use)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [{"target": "other"}, {"target": "new", "create_branch": True}, {"target": "HEAD", "path": "a.txt"}],
@@ -147,6 +148,7 @@ def test_a_checkout_under_way_is_completed_if_it_is_cancelled(repo: Folder, path
     assert repo.sh("git status --porcelain; git branch --show-current; git diff main") == "main\n"
 
 
+@pytest.mark.slow
 def test_what_was_saved_is_told_if_restoring_is_cancelled(repo: Folder) -> None:
     repo.sh("echo 'b.txt filter=slow' > .git/info/attributes")
     repo.sh("git config filter.slow.smudge 'echo started >&2; sleep 300'")

@@ -217,6 +217,7 @@ def ran_limited(request: pytest.FixtureRequest) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_files_of_a_folder_that_could_not_be_read_are_left_alone(
     desk: Commands, request: pytest.FixtureRequest
 ) -> None:
@@ -229,6 +230,7 @@ def test_files_of_a_folder_that_could_not_be_read_are_left_alone(
     assert {*desk.tree} == {"closed/x", "a"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["chmod -R 755 fixed; rm -r fixed", "chmod 755 fixed fixed/in; mv fixed other"])
 def test_a_folder_in_which_nobody_may_write_is_back_with_its_files(
     desk: Commands, request: pytest.FixtureRequest, command: str

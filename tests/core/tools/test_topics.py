@@ -53,6 +53,7 @@ def test_questions_of_another_author_get_the_section_that_answers_them() -> None
     assert len(wrong) <= 0.05 * len(asked), wrong
 
 
+@pytest.mark.slow
 def test_no_request_and_no_talk_is_newly_taken_for_a_question_about_marvin() -> None:
     talk = {text for part in requests(TALK) for text, _ in part}
     assert {text for text, name in for_tuning() if name != NOTHING and place(text)} <= MEANS_A_TOOL_TOO
