@@ -147,3 +147,23 @@ def test_a_commit_that_is_made_before_its_time_is_up_is_taken_back(tmp_path: Pat
     assert len(repo.runner.take_back()) == 1
     assert repo.sh("git log --format=%s; git status -s") == "First\n M a\n"
     repo.runner.close()
+
+
+@pytest.mark.parametrize("target", ["HEAD", "HEAD~1"])
+def test_what_was_appended_to_a_restored_file_is_refused_with_a_diff(repo: Repo, target: str) -> None:
+    repo.sh("echo 0 >>a; git commit -qam More; echo wip >a")
+    assert not repo.runner.call(git_checkout, target=target, path="a").is_error
+    repo.sh("echo USER >>a")
+    before = repo.state
+    said = repo.refused()
+    assert "a was changed since then. Save that change first" in said
+    assert "+USER" in said
+    assert repo.state == before
+
+
+def test_a_file_that_was_brought_back_and_grew_is_not_removed(repo: Repo) -> None:
+    repo.sh("mkdir d; echo 1 >d/x; echo 1 >d/y; git add d; git commit -qm D; rm d/x")
+    assert not repo.runner.call(git_checkout, target="HEAD", path="d").is_error
+    repo.sh("echo USER >>d/x")
+    assert "d was changed since then" in repo.refused()
+    assert repo.sh("cat d/x") == "1\nUSER\n"

@@ -86,7 +86,7 @@ async def changed_since(context: ToolContext, place: Place, path: str, commit: s
     asked = ["diff", "--raw", *_RAW, "--diff-filter=a", commit, "--", path]
     # What is in the commit and not staged counts as deleted for git.
     changed = _stored(place, await names(context, "git diff", asked))
-    return await differing(context, [one.committed for one in changed if one.status != "U"])
+    return await differing(context, [one.committed for one in changed if one.status != "U"], grows=False)
 
 
 async def in_tree(context: ToolContext, place: Place, tree: str, base: str) -> Sequence[Stored]:
@@ -145,12 +145,18 @@ def why_differing(paths: Sequence[str], instead: str = "git commit") -> str:
 
 
 async def differing(
-    context: ToolContext, stored: Iterable[Stored], checked: Iterable[Stored] = (), *, saved: bool = False
+    context: ToolContext,
+    stored: Iterable[Stored],
+    checked: Iterable[Stored] = (),
+    *,
+    saved: bool = False,
+    grows: bool = True,
 ) -> Sequence[str]:
     """The paths of files that git has stored with another content than they have, without those in `checked`.
 
     Args:
         saved: whether it was stored to be restored, without filters of the repository; then no file may have grown.
+        grows: whether a file may have grown while git stored it, as logs do. What is appended later is a change.
     """
     root, before = context.paths.root, {(one.name, one.hash) for one in checked}
     new = [one for one in stored if one.path and (one.name, one.hash) not in before]
@@ -160,7 +166,7 @@ async def differing(
     return [
         path
         for path, conversion in known.items()
-        if not await is_stored_as(context, path, other[path], conversion, alone=saved)
+        if not await is_stored_as(context, path, other[path], conversion, alone=saved, grows=grows and not saved)
     ]
 
 

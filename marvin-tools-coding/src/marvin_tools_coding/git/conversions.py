@@ -82,14 +82,15 @@ async def _filters(context: ToolContext, *, alone: bool) -> set[str]:
     return {key.removeprefix("filter.").rpartition(".")[0] for key in keys if key.startswith("filter.")}
 
 
-async def is_stored_as(context: ToolContext, path: str, blob: str, conversion: Conversion, *, alone: bool) -> bool:
+async def is_stored_as(
+    context: ToolContext, path: str, blob: str, conversion: Conversion, *, alone: bool, grows: bool
+) -> bool:
     """Whether a blob is what git makes of a file.
-
-    A log may grow while git stores it, so the beginning of a text suffices, unless `alone` is set.
 
     Args:
         blob: its hash.
         alone: whether filters of the repository are switched off.
+        grows: whether the beginning of a text suffices, as a log may grow while git stores it.
 
     Raises:
         ToolError: git cannot be run.
@@ -101,7 +102,7 @@ async def is_stored_as(context: ToolContext, path: str, blob: str, conversion: C
         return await _is_filtered(context, path, (blob, stored.output), conversion, alone=alone)
     text = plain(stored.output)
     content = await _read(context, path, lambda file: plain(converted(file, conversion.encoding)))
-    return content is not None and (content == text or (not alone and text != b"" and content.startswith(text)))
+    return content is not None and (content == text or (grows and text != b"" and content.startswith(text)))
 
 
 async def has_known_lines(context: ToolContext, path: str, blobs: tuple[str, str], conversion: Conversion) -> bool:

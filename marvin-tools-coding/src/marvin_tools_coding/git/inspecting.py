@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Annotated
 
@@ -20,8 +22,8 @@ from .adapters import (
     status_arguments,
 )
 from .confirming import confirmed, confirmed_diff, has_names
-from .place import find
-from .running import DIFF_LIMIT, WITHOUT_INDEX, hash_of, read, read_staged
+from .place import Place, find
+from .running import DIFF_LIMIT, ERROR_LIMIT, WITHOUT_INDEX, hash_of, read, read_staged
 
 _STAT_LIMIT = 10_000
 _SUBMODULES = "--ignore-submodules=dirty"
@@ -105,6 +107,16 @@ async def git_diff(
         return result.output.decode("utf-8", "replace")
     overview = await ask([*_DIFF, "--stat=100", *options], _STAT_LIMIT)
     return _beginning(result, overview)
+
+
+async def changes_since(context: ToolContext, place: Place, commit: str, paths: Sequence[str]) -> str:
+    """The changes of some files since a commit, for an error message; empty if they cannot be shown."""
+    ask = partial(read, context, "git diff", [*_DIFF, commit, "--", *paths], 2 * DIFF_LIMIT)
+    with suppress(ToolError):
+        result = await confirmed_diff(context, place.prefix, ask)
+        shown = result.output[:ERROR_LIMIT]
+        return output_text(shown, len(result.output) - len(shown) + result.omitted, "See git_diff.").rstrip()
+    return ""
 
 
 def _beginning(diff: ProcessResult, overview: ProcessResult) -> str:

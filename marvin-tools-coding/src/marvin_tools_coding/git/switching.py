@@ -40,6 +40,7 @@ from .contents import (
 )
 from .conversions import content_of, conversions
 from .here import is_there
+from .inspecting import changes_since
 from .place import Place, find, remove_left
 from .replacing import check_restore, check_switch, commit_of, replaced_by
 from .restaging import within
@@ -255,7 +256,7 @@ async def _remove_restored(context: ToolContext, place: Place, located: str, com
         return
     restored = [one.committed for one in await in_tree(context, place, commits[1], commits[0]) if one.is_deleted]
     here = within(restored, [located])
-    kept = {*await differing(context, here), *await unchecked(context, [located])}
+    kept = {*await differing(context, here, grows=False), *await unchecked(context, [located])}
     for one in here:
         if one.path not in kept:
             with suppress(ToolError):  # somebody has removed it
@@ -305,8 +306,10 @@ async def _check_as_expected(context: ToolContext, place: Place, located: str, e
         return
     changed = await changed_since(context, place, located, await hash_of(context, expected))
     if changed:
+        diff = await changes_since(context, place, await hash_of(context, expected), changed)
         raise ToolError(
-            f"Nothing was restored: {located} was changed since then. Save that change first: {shortened(changed)}"
+            f"Nothing was restored: {located} was changed since then. Save that change first: {shortened(changed)}\n"
+            f"{diff}"
         )
 
 
