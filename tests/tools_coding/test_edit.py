@@ -277,6 +277,16 @@ class TestPatch:
         assert "occurs 500000 times" in text
         assert len(text) < 500
 
+    @pytest.mark.parametrize("typo", [("table", "tabel"), ("value", "valve"), ("of the", "off th")])
+    def test_a_rare_word_leads_to_the_line_among_very_many_like_it(
+        self, project: Project, typo: tuple[str, str]
+    ) -> None:
+        """I10: what is only in one line tells more than what is in all lines."""
+        lines = [f"value number {i} of the table is {i * 7919 % 10007}" for i in range(100_000)]
+        project.write("a.txt", "\n".join(lines))
+        text = project.error(apply_patch, path="a.txt", old_str=lines[77_777].replace(*typo), new_str="x")
+        assert f"The nearest lines:\n77778\t{lines[77_777]}\n" in text
+
     @pytest.mark.parametrize(
         ("old", "words"),
         [

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
     import typer
 
-_REVIEW = "A review of a whole code base runs in the background: start it, continue with your work, and check it later."
+_REVIEW = (
+    "A review with review_codebase runs in the background: start it, continue with your work, and check it later with "
+    "review_status."
+)
 
 
 @hookimpl
@@ -31,15 +34,10 @@ def marvin_register_settings() -> PackSettings:
 
 @hookimpl
 def marvin_register_tools() -> Iterable[ToolGroup]:
-    """The group review."""
+    """The group review. Its guidance is for agents that may start one."""
     return (
-        ToolGroup(
-            name="review",
-            module=".jobs.tools",
-            tools=("review_codebase", "review_status"),
-            sets=("surf",),
-            guidance=_REVIEW,
-        ),
+        ToolGroup(name="review", module=".jobs.tools", tools=("review_codebase",), sets=("surf",), guidance=_REVIEW),
+        ToolGroup(name="review", module=".jobs.tools", tools=("review_status",), sets=("surf",)),
     )
 
 

@@ -75,8 +75,8 @@ Preferences are among them: the tool's description has the model offer to save w
 nobody would search for that."""
 _GUIDANCE = {
     "write_note": """
-With write_note, note what a later agent needs and the code does not say: findings, decisions and their reasons, failed
-attempts. Such notes are in .marvin/notes of the project. Read those about your work with read_note first.
+With write_note, note what a later agent needs and the code does not say: findings, decisions and their reasons, \
+failed attempts. Such notes are in .marvin/notes of the project. Read those about your work with read_note first.
 """
 }
 """Guidance for models that work on code, by tool."""

@@ -67,9 +67,10 @@ TREE_NAMES = {
     "path": FOLDERS,
     "max_depth": ("depth", "maxDepth", "levels", "level", "-L", "L"),
     "respect_gitignore": ("respect_git_ignore", "respectGitIgnore", "gitignore", "use_gitignore"),
+    "ignore": ("ignore_globs", "exclude"),
 }
 TREE_IGNORED = (
-    *(*IGNORED, "ignore", "ignore_globs", "exclude", "limit", "offset", "show_hidden", "include_hidden", "all"),
+    *(*IGNORED, "limit", "offset", "show_hidden", "include_hidden", "all"),
     *("file_filtering_options", "respect_gemini_ignore", "task_progress", "sort", "max_entries"),
 )
 _OUTPUTS = {"content": "lines", "files_with_matches": "files", "filesWithMatches": "files", "counts": "count"}

@@ -31,6 +31,7 @@ from .edit_arguments import (
     OLDS,
     PATCHES,
     EditArguments,
+    created_arguments,
     edit_arguments,
     patches_of,
     written_arguments,
@@ -48,7 +49,12 @@ _PLACES_SHOWN = 20
 
 
 @tool(
-    access=["write"], group="files", passes=["writable-files"], aliases=_WHOLE, ignores=_CREATE_IGNORED, adapt=for_real
+    access=["write"],
+    group="files",
+    passes=["writable-files"],
+    aliases=_WHOLE,
+    ignores=_CREATE_IGNORED,
+    adapt=created_arguments,
 )
 async def create_file(context: ToolContext, path: FilePath, content: Content) -> ToolResult:
     """Create a new file, and its folders. Fails if the file exists; apply_patch changes one."""

@@ -62,12 +62,19 @@ def edit_arguments(given: dict[str, Any]) -> dict[str, Any]:
     return for_real(given)
 
 
+def created_arguments(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of create_file. In other programs, an editing tool has a command that creates files."""
+    if given.get("command") == "create":
+        given.pop("command")
+    return for_real(given)
+
+
 def written_arguments(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of write_file, which overwrites and does not append."""
     if truth(taken(given, "overwrite", "force")) is False:
         raise ToolError("Nothing was done: write_file overwrites. Use create_file, which fails if the file exists.")
     refuse(given, ("append",), "To add text at the end of a file, use append_file.")
-    return for_real(given)
+    return created_arguments(given)
 
 
 def _check_command(command: Sequence[str] | str) -> None:
@@ -100,9 +107,15 @@ def _patch_text(given: EditArguments) -> str | None:
         return given.path
     if given.old and given.new is None and is_patch(given.old):
         return given.old
-    if given.new and not given.old and given.path is None and is_patch(given.new):
+    unasked = given.old is None or (given.path is None and not given.old)  # an empty old_str creates the file
+    if given.new and unasked and _is_patch_of(given.new, given.path):
         return given.new
     return None
+
+
+def _is_patch_of(text: str, path: str | None) -> bool:
+    """Whether a text is a patch, and of no other file than the one that is named: it may be the content of that."""
+    return is_patch(text) and (path is None or all(patch.path == path for patch in read_patch(text, path)))
 
 
 def _replacement(given: EditArguments) -> FilePatch:

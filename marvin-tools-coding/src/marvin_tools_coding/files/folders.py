@@ -22,6 +22,7 @@ _NO_RULES = 3
     access=["read"],
     group="files",
     aliases=TREE_NAMES,
+    unlisted=["ignore"],
     ignores=TREE_IGNORED,
     adapt=tree_arguments,
 )
@@ -30,6 +31,7 @@ async def tree(
     path: Annotated[str, "Folder"] = ".",
     max_depth: Annotated[int, Field(ge=1, le=10), "Levels shown"] = 3,
     respect_gitignore: Annotated[bool, "Leave out what git ignores"] = True,
+    ignore: list[str] | str | None = None,
 ) -> str:
     """Show a folder as a tree of 500 entries at most, without what .gitignore excludes. glob lists files by name."""
     start = real_place(context, path)
@@ -44,6 +46,8 @@ async def tree(
         lines.append(f"  ({_ALL_IGNORED if has_ignored else 'empty'})")
     if found.is_cut:
         lines.append(f"[Only {found.entries} entries are shown. Give a folder as path, or lower max_depth.]")
+    if ignore:
+        lines.append("[ignore was not used: only what .gitignore excludes is left out.]")
     return "\n".join([*lines, *no_rules(found.bad_rules)])
 
 

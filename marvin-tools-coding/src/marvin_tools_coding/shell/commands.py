@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
 from typing import Annotated, Any
 
-from marvin_core import Field, Job, ProcessResult, ToolContext, ToolError, ToolResult, output_text, tool
+from marvin_core import Field, Job, ProcessResult, ToolContext, ToolError, ToolResult, is_patch, output_text, tool
 
 from .adapters import RUN_IGNORED, RUN_NAMES, run_arguments
 
@@ -15,6 +16,9 @@ OUTPUT_LIMIT = 50_000
 _ONE_ARGUMENT = 100_000
 """Bytes of a command that is passed as an argument. Linux allows 131,071 in one."""
 _FROM_INPUT = 'command=$(cat) && exec </dev/null && eval "unset command; $command"'
+
+_PATCHING = re.compile(r"\s*(?:cd\s+\S+\s*&&\s*)?(apply_?patch)\s")
+"""The beginning of a command that runs a program of Codex."""
 
 _FILTER = "Filter it (grep, head, tail), or write it to a file and read parts of that."
 
@@ -54,6 +58,7 @@ async def run_command(
     """
     if not command.strip():
         raise ToolError("The command is empty. Pass one, for example command='ls -la'.")
+    _check_patching(context, command)
     folder = _folder(context, cwd)
     shell = context.processes.which("bash") or "sh"
     given = command.encode("utf-8", "surrogatepass")
@@ -80,6 +85,16 @@ async def run_command(
     if result.exit_code == 0 and not result.job:
         details["aside"] = aside  # a person who typed the command sees what a terminal would show
     return ToolResult(content=f"{output or '(no output)'}{aside}", details=details, is_error=result.timed_out)
+
+
+def _check_patching(context: ToolContext, command: str) -> None:
+    """Refuse a command that applies a patch with a program that is not there: a tool does it here."""
+    found = _PATCHING.match(command)
+    if found and is_patch(command) and context.processes.which(found[1]) is None:
+        raise ToolError(
+            "Nothing was run: there is no such program. Call the tool apply_patch with the patch, with paths below "
+            'the working directory: apply_patch({"patch": "*** Begin Patch\\n..."}).'
+        )
 
 
 def _folder(context: ToolContext, cwd: str) -> Path | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,16 @@ then append_file for each further one. A call with cut-off arguments is not run.
 - You may make several calls that only read at once; all other calls run in order.
 - A tool error says what to do next. Do that instead of repeating the call."""
     )
+
+
+@pytest.mark.parametrize("env", [{}, {"MARVIN_READONLY": "1"}, {"MARVIN_WRITABLE_FILES": "a.py"}])
+def test_each_rule_is_a_sentence_and_names_only_tools_that_are_offered(tmp_path: Path, env: dict[str, str]) -> None:
+    made = make(tmp_path, says("Fine."), specs=installed_tools(), env=env)
+    missing = {one.name for one in installed_tools()} - {one.name for one in made.session.toolbox.offered}
+    rules = [line for line in sent(made).splitlines() if line.startswith("- ")]
+    assert len(rules) > 4
+    assert [rule for rule in rules if not re.fullmatch(r"- [A-Z].*\.", rule)] == []
+    assert [name for name in missing if re.search(rf"\b{name}\b", "\n".join(rules)) and "_" in name] == []
 
 
 def test_project_instructions_are_named_with_their_file(tmp_path: Path) -> None:

@@ -25,6 +25,9 @@ _LIKE_ENOUGH = 0.2
 """The fraction of a text that has to match."""
 _FINE_ENOUGH = 0.3
 """The same for the shortest pieces, which many lines have in common."""
+_WORDS_ENOUGH = 0.5
+"""The same for words, which may occur by chance."""
+_WORD = re.compile(r"\w{4,}")
 _TELLING = 12
 """The minimum length in characters: a shorter text may match by chance."""
 _LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
@@ -79,16 +82,21 @@ def _cut(line: str) -> str:
 
 def nearest(document: Document, wanted: list[str]) -> list[int]:
     """The lines, from 0 on, at which the text would begin, judged by where some of its pieces occur."""
-    found = _likely(document, list(_pieces(wanted)), _LIKE_ENOUGH)
-    return found or _likely(document, list(_fine_pieces(wanted)), _FINE_ENOUGH)
+    return (
+        _likely(document, list(_pieces(wanted)), _LIKE_ENOUGH)
+        or _likely(document, list(_words(wanted)), _WORDS_ENOUGH, only_rare=True)
+        or _likely(document, list(_fine_pieces(wanted)), _FINE_ENOUGH)
+    )
 
 
-def _likely(document: Document, pieces: list[tuple[int, str]], like_enough: float) -> list[int]:
+def _likely(
+    document: Document, pieces: list[tuple[int, str]], like_enough: float, *, only_rare: bool = False
+) -> list[int]:
     pieces = list(dict.fromkeys(pieces))
     if len(pieces) > _PIECES:
         pieces = [pieces[i * len(pieces) // _PIECES] for i in range(_PIECES)]
     found = [(piece, _begins(document, offset, piece)) for offset, piece in pieces]
-    telling = [(piece, lines) for piece, lines in found if len(lines) < _HITS] or found
+    telling = [(piece, lines) for piece, lines in found if len(lines) < _HITS] or ([] if only_rare else found)
     votes: dict[int, float] = defaultdict(float)
     there: dict[int, int] = defaultdict(int)
     for piece, lines in telling:
@@ -116,6 +124,13 @@ def _pieces(wanted: list[str]) -> Iterator[tuple[int, str]]:
         size = 5 if len(bare) <= 30 else 10
         for start in range(0, min(len(bare), 20 * size) - size + 1, size):
             yield offset, bare[start : start + size]
+
+
+def _words(wanted: list[str]) -> Iterator[tuple[int, str]]:
+    """The words: in a file of many similar lines, one of them may be in few lines only."""
+    for offset, line in enumerate(wanted[:_LINES]):
+        for word in _WORD.findall(line):
+            yield offset, word
 
 
 def _fine_pieces(wanted: list[str]) -> Iterator[tuple[int, str]]:
