@@ -234,7 +234,13 @@ if TYPE_CHECKING:
         write_text_file,
     )
     from .kit.fetching import Fetched, RequestOptions, delete, fetch, fetch_json, open_url, post, post_json
-    from .kit.files.committable import HABITUALLY_IGNORED, KEY_SAMPLE, why_content_left_out, why_left_out
+    from .kit.files.committable import (
+        HABITUALLY_IGNORED,
+        KEY_SAMPLE,
+        is_usually_ignored,
+        why_content_left_out,
+        why_left_out,
+    )
     from .kit.files.diffs import unified_diff
     from .kit.files.encodings import binary_kind, count_lines, image_type
     from .kit.files.finding import FoundFile, FoundFiles, find_files
@@ -331,7 +337,7 @@ _NAMES_IN = {
     "kit.editing.snapshot": "place_of",
     "kit.editing.whole_files": "AppendedText WrittenFile append_to_file write_text_file",
     "kit.fetching": "Fetched RequestOptions delete fetch fetch_json open_url post post_json",
-    "kit.files.committable": "HABITUALLY_IGNORED KEY_SAMPLE why_content_left_out why_left_out",
+    "kit.files.committable": "HABITUALLY_IGNORED KEY_SAMPLE is_usually_ignored why_content_left_out why_left_out",
     "kit.files.diffs": "unified_diff",
     "kit.files.encodings": "binary_kind count_lines image_type",
     "kit.files.finding": "FoundFile FoundFiles find_files",
@@ -632,6 +638,7 @@ __all__ = [
     "is_locked",
     "is_patch",
     "is_topic",
+    "is_usually_ignored",
     "near_names",
     "numbered",
     "one_line",

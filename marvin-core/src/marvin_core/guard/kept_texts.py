@@ -49,6 +49,8 @@ _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 """Patterns of keys: strings of which each key contains one, and the expression for a whole key."""
+_EXAMPLE = "EXAMPLE"
+"""The end of each access key in the documentation of AWS."""
 _PARTS = tuple(part for parts, _ in _KINDS.values() for part in parts)
 _WITH_SIGN = {sign: tuple(part for part in _PARTS if sign in part) for sign in "_-"}
 _WITHOUT_SIGN = tuple(part for part in _PARTS if not any(sign in part for sign in _WITH_SIGN))
@@ -58,6 +60,20 @@ def _may_hold_a_key(text: str) -> bool:
     """Whether a text contains any of the parts. A single character rules out most texts quickly."""
     has = text.__contains__
     return any(map(has, _WITHOUT_SIGN)) or any(has(sign) and any(map(has, parts)) for sign, parts in _WITH_SIGN.items())
+
+
+def key_in(text: str) -> str:
+    """What kind of key a text has, such as "a GitHub token"; empty if there is none apart from examples."""
+    if not _may_hold_a_key(text):
+        return ""
+    import re
+
+    for kind, (parts, pattern) in _KINDS.items():
+        if any(part in text for part in parts) and any(
+            not found[0].endswith(_EXAMPLE) for found in re.finditer(pattern, text)
+        ):
+            return kind
+    return ""
 
 
 class KeptTexts:

@@ -14,7 +14,7 @@ from .contents import FILE_MODES, differing, in_commit, in_index, not_formatted,
 from .place import Place, find
 from .restaging import Attempt, begun, clear_index, stage_as_before, staged_as_is, unstaged, within
 from .running import ERROR_LIMIT, completed, failure, literal, names, try_read, try_write
-from .staging import Staged, shortened, stage, summary
+from .staging import Staged, is_never_committed, shortened, stage, summary
 from .undo import Before, Newest, forget, newest, resume, taken_back, undo_commit
 
 _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
@@ -59,6 +59,7 @@ async def git_commit(
     if place.below:
         await _refuse_staged_above(context, place, add_all=add_all or bool(scope))
     only = scope or (place.scope if add_all and place.below else [])
+    await _refuse_own(context, place, only)
     async with begun(context, place, message, only) as attempt:
         if add_all or scope:
             attempt = await _staged(context, place, scope, attempt)
@@ -126,7 +127,11 @@ async def _finished(context: ToolContext, place: Place, attempt: Attempt, result
 
 async def _failed(context: ToolContext, place: Place, attempt: Attempt, result: ProcessResult) -> ToolError:
     """The error of a commit that was not made; what was staged before is staged again."""
-    why = _nothing_to_commit(result, place, staged=attempt.note is not None) or failure(context, "git commit", result)
+    if attempt.note and b"did not match any file" in result.stderr:
+        why = ToolError("Nothing was committed: one of the paths has no other files than those that are left out.")
+    else:
+        nothing = _nothing_to_commit(result, place, staged=attempt.note is not None)
+        why = nothing or failure(context, "git commit", result)
     what = summary(one.summary for one in attempt.files)
     try:
         said = await stage_as_before(context, place, attempt)
@@ -251,6 +256,17 @@ async def _refuse_staged_above(context: ToolContext, place: Place, *, add_all: b
         raise ToolError(
             f"Nothing was committed: {shortened(above)} outside of the working directory is also staged. Change to "
             f"{place.top} with set_working_dir, or pass add_all=true if no merge is in progress."
+        )
+
+
+async def _refuse_own(context: ToolContext, place: Place, only: Sequence[str]) -> None:
+    """Refuse Marvin's own files that somebody else staged. What is merged is committed as a whole."""
+    staged = within(await in_index(context, place, []), only)
+    own = [one.name for one in staged if one.status == "A" and is_never_committed(one.name)]
+    if own and not place.next_step():
+        raise ToolError(
+            f"Nothing was committed: {shortened(own)} is staged, and Marvin's logs, memories and undo copies are never "
+            "committed. To unstage a file and keep it, run_command: git rm --cached FILE"
         )
 
 

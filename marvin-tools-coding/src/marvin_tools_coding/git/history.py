@@ -16,6 +16,7 @@ _HEADER = "commit %H%d%nParents: %p%nAuthor: %an <%ae>%nDate:   %ad%n%n%w(0,4,4)
 _PATCH = ("--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
 _LARGEST = 100_000_000
 _BINARY_SAMPLE = 8_000
+_SUBMODULE = "{} is a submodule at another repository's commit. Change into it with set_working_dir."
 _UNCOMMITTED = (b"(External file (--contents) ", b"(Not Committed Yet          ")
 """Of lines that are in no commit: what git says of a content that it was given, and what it says of a file."""
 
@@ -70,20 +71,34 @@ async def _path_at(context: ToolContext, place: Place, commit: str, path_and_nam
     thing = f"{commit}:{whole}"
     kind = await try_read(context, ["cat-file", "-t", thing])
     if kind.exit_code != 0:
-        raise ToolError(
-            f"There is no {name}. git_log(path=...) shows the commits that changed a file; use the name that it had "
-            "in that commit."
-        )
+        return await _not_here(context, commit, whole, name)
     if kind.output == b"tree\n":
         listed = await read(context, "git show", ["ls-tree", "--name-only", thing])
         return output_text(listed.output, listed.omitted, "Show a folder in it.").rstrip() or "(empty folder)"
     if kind.output != b"blob\n":
-        return f"{name} is a submodule at another repository's commit. Change into it with set_working_dir."
+        return _SUBMODULE.format(name)
     content = await read(context, "git show", ["cat-file", "blob", thing], limit=2 * DIFF_LIMIT)
     if b"\0" in content.output[:_BINARY_SAMPLE]:
         return f"{name} is a binary file of {len(content.output) + content.omitted:,} bytes."
     how = f"run_command: git show {commit[:12]}:{shlex.quote(whole)} | sed -n '1000,2000p'"
     return _cut(content, DIFF_LIMIT, f"To continue, {how}") or "(empty file)"
+
+
+async def _not_here(context: ToolContext, commit: str, whole: str, name: str) -> str:
+    """What a path is whose object is not in the repository. Raises `ToolError` unless it is a submodule."""
+    listed = await try_read(context, ["ls-tree", "--full-tree", commit, "--", *filter(None, [whole])])
+    if listed.output.startswith(b"160000 "):
+        return _SUBMODULE.format(name)
+    if listed.exit_code != 0 or listed.output:
+        fetch = shlex.quote(f"{commit[:12]}:{whole}")
+        raise ToolError(
+            f"The content of {name} is not in this clone, which is partial or damaged, and tools that read fetch "
+            f"nothing. To fetch it, run_command: git cat-file -p {fetch}"
+        )
+    raise ToolError(
+        f"There is no {name}. git_log(path=...) shows the commits that changed a file; use the name that it had "
+        "in that commit."
+    )
 
 
 @tool(

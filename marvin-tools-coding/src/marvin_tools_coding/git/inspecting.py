@@ -101,6 +101,8 @@ async def git_diff(
     result = await (shown() if staged or is_between else confirmed_diff(context, place.prefix, shown))
     if not result.output:
         where = f" in {path}" if path else ""
+        if staged:
+            return await _nothing_staged(context, place, where, ref)
         rest = f" {place.unseen}." if place.unseen else ""
         return f"No differences{where}. Staged changes show with staged=true, untracked files in git_status.{rest}"
     if len(result.output) + result.omitted <= DIFF_LIMIT:
@@ -117,6 +119,19 @@ async def changes_since(context: ToolContext, place: Place, commit: str, paths: 
         shown = result.output[:ERROR_LIMIT]
         return output_text(shown, len(result.output) - len(shown) + result.omitted, "See git_diff.").rstrip()
     return ""
+
+
+async def _nothing_staged(context: ToolContext, place: Place, where: str, ref: str | None) -> str:
+    if ref:
+        return f"No differences between {ref} and what is staged{where}."
+    names = ["diff", "--cached", "--name-only", "--no-color", _SUBMODULES]
+    other = await read_staged(context, place.git_dir, "git diff", [*names, "--"]) if where or place.below else None
+    if other is None or not other.output:
+        return "Nothing is staged. git_diff shows what is changed, git_status also new files."
+    listed = output_text(other.output, other.omitted, "").strip()
+    return (
+        f"Nothing is staged{where or ' in this folder'}. Elsewhere in the repository {place.top} are staged:\n{listed}"
+    )
 
 
 def _beginning(diff: ProcessResult, overview: ProcessResult) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
 
 from marvin_core import (
     HABITUALLY_IGNORED,
@@ -13,6 +16,7 @@ from marvin_core import (
     ToolContext,
     ToolError,
     in_thread,
+    is_usually_ignored,
     why_content_left_out,
     why_left_out,
 )
@@ -36,10 +40,18 @@ class Staged(Record):
         """What was left out, and how to include it; empty if nothing was."""
         if not self.left_out:
             return ""
+        never = sum(map(is_never_committed, self.left_out))
+        how = "" if never == len(self.left_out) else "To commit such a file, add it to paths. "
+        own = " Marvin's own files are never committed." if never else ""
         return (
-            f"Left out, not committed: {shortened(self.left_out)}. To commit such a file, add it to paths; to avoid "
-            "this message, add it to .gitignore."
+            f"Left out, not committed: {shortened(self.left_out)}. {how}To avoid this message, add it to .gitignore."
+            f"{own}"
         )
+
+
+def is_never_committed(path: str) -> bool:
+    """Whether a path is one of Marvin's logs, memories, undo copies or worktrees."""
+    return _NEVER.search(path) is not None
 
 
 def shortened(items: Sequence[str]) -> str:
@@ -58,7 +70,7 @@ async def stage(context: ToolContext, place: Place, paths: Sequence[str]) -> Sta
         ToolError: git fails, or a path is Marvin's log, memory or undo folder.
     """
     for path in paths:
-        if _NEVER.search(path):
+        if is_never_committed(path):
             raise ToolError(f"{path} is refused: Marvin's logs, memories and undo copies are never committed.")
     folders = [path for path in paths if _is_folder(context, path)] if paths else ["."]
     told = [path for path in paths if path not in folders]
@@ -109,13 +121,30 @@ async def _sorted(context: ToolContext, folders: Sequence[str]) -> tuple[list[st
     """
     excluded = [f"--exclude={name}/" for name in HABITUALLY_IGNORED]
     others, habitual = [path for path in folders if not _is_habitual(path)], list(filter(_is_habitual, folders))
-    new = [*await _new(context, excluded, others), *await _new(context, [], habitual)]
-    unusual = await _habitual(context, excluded, others) if others else []
-    root = context.paths.root
+    root, listed = context.paths.root, await _new(context, excluded, others)
+    within = await in_thread(lambda: _usually_ignored(root, listed, folders))
+    new = [name for name in listed if not within[name.rpartition("/")[0]]]
+    new += await _new(context, [], habitual)
+    unusual = [f"{name}/" for name in sorted({*within.values()} - {""})]
+    unusual += await _habitual(context, excluded, others) if others else []
     reasons = await in_thread(lambda: {name: _reason(context, name) for name in new if is_there(root, name)})
     reasons |= await in_thread(lambda: {name: "usually ignored" for name in unusual if is_there(root, name)})
     left_out = [f"{name} ({reason})" for name, reason in reasons.items() if reason]
     return [name for name, reason in reasons.items() if not reason], left_out
+
+
+def _usually_ignored(root: Path, new: Sequence[str], told: Sequence[str]) -> Mapping[str, str]:
+    """For each folder of new files, the topmost one from it that is usually ignored and not told; else empty."""
+    known: dict[str, bool] = {}
+    found = {}
+    for folder in {name.rpartition("/")[0] for name in new}:
+        above = [*accumulate(folder.split("/"), "{}/{}".format)] if folder else []
+        for one in above:
+            if one not in known:
+                is_told = any(f"{path}/".startswith(f"{one}/") for path in told)
+                known[one] = not is_told and is_usually_ignored(one, partial(is_there, root))
+        found[folder] = next(filter(known.__getitem__, above), "")
+    return found
 
 
 async def _new(context: ToolContext, excluded: Sequence[str], folders: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from marvin_core import why_content_left_out, why_left_out
+from marvin_core import is_usually_ignored, why_content_left_out, why_left_out
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,31 @@ from marvin_core import why_content_left_out, why_left_out
         ("core.1234", "a dump"),
         ("x.py.orig", "a copy for undoing"),
         (".DS_Store", "a system file"),
+        ("Thumbs.db", "a system file"),
+        ("dump.sql", "a dump"),
+        ("db/backup.sql", "a dump"),
+        ("mysqldump.sql.gz", "a dump"),
+        ("prod_dump-2026-01-01.sql", "a dump"),
+        ("backup_prod.sql", "a dump"),
+        ("db/schema.sql", ""),
+        ("001_init.sql", ""),
+        ("sql/add_backup_table.sql", ""),
+        ("dumper.sql", ""),
+        ("backup/schema.sql", ""),
+        ("db/migrations/007_backup.sql", ""),
+        ("users.dump", "a dump"),
+        ("app.db", "a database"),
+        ("a/cache.sqlite3", "a database"),
+        ("a/x.sqlite-wal", "a database"),
+        ("db.py", ""),
+        ("kubeconfig", "it may hold keys"),
+        ("prod.kubeconfig", "it may hold keys"),
+        ("kubeconfig.py", ""),
+        ("logs/run/today.txt", "a log"),
+        ("catalogs/today.txt", ""),
+        ("x.log.1", "a log"),
+        ("x.log.2.gz", "a log"),
+        ("npm-debug.log.123", "a log"),
     ],
 )
 def test_names(name: str, reason: str) -> None:
@@ -37,3 +62,45 @@ def test_contents() -> None:
     assert why_content_left_out(10, b"x = 1\n") == ""
     assert why_content_left_out(21_000_000, b"") == "over 20 MB"
     assert why_content_left_out(10, b"note\n-----BEGIN EC PRIVATE KEY-----\n") == "it contains a private key"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ('token = "ghp_' + "a1B2" * 9 + '"', "it contains a GitHub token"),
+        ("aws_access_key_id = AKIAQ2W3E4R5T6Y7U8I9", "it contains an AWS access key"),
+        ("aws_access_key_id = AKIAIOSFODNN7EXAMPLE", ""),
+        ("xoxb-123456789012-abcdefghij", "it contains a Slack token"),
+        ("sk-ant-api03-abcdefghij0123456789", "it contains an API key (sk-...)"),
+        ('{"key": "-----BEGIN PRIVATE KEY-----\\nMII\\n-----END PRIVATE KEY-----"}', "it contains a private key"),
+        (".sk-folding-cube-and-other-classes { }", ""),
+        ('if "-----BEGIN PRIVATE KEY-----" in text: return', ""),
+        ("\0 sk-ant-api03-abcdefghij0123456789", ""),
+    ],
+)
+def test_keys_in_a_text(content: str, reason: str) -> None:
+    """By their form, apart from the examples of AWS and from binary files."""
+    assert why_content_left_out(10, content.encode()) == reason
+
+
+@pytest.mark.parametrize(
+    ("folder", "there", "expected"),
+    [
+        ("a/node_modules", "", True),
+        (".idea", ".idea", True),
+        (".vscode", ".vscode", False),
+        ("env", "env/pyvenv.cfg", True),
+        ("env", "env/main.py", False),
+        ("a/target", "a/Cargo.toml", True),
+        ("target", "pom.xml", True),
+        ("a/target", "Cargo.toml", False),
+        ("src", "Cargo.toml", False),
+        ("out", "out/CACHEDIR.TAG", True),
+        ("coverage", "coverage/lcov.info", True),
+        ("coverage", "coverage/parser.py", False),
+        ("dist", "dist/a.js", False),
+    ],
+)
+def test_folders(folder: str, there: str, *, expected: bool) -> None:
+    """By the name, or by a file that shows that a program has made the folder."""
+    assert is_usually_ignored(folder, lambda path: path == there) is expected

@@ -3,36 +3,64 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from ...guard.files.key_files import is_key_file
+from ...guard.kept_texts import key_in
 
 HABITUALLY_IGNORED = tuple(
     (
         "node_modules bower_components __pycache__ .venv venv .tox .nox .mypy_cache .pytest_cache .ruff_cache"
-        " .hypothesis .gradle .terraform .next .nuxt .cache .parcel-cache .eggs"
+        " .hypothesis .gradle .terraform .next .nuxt .cache .parcel-cache .eggs htmlcov"
+        " .nyc_output"
     ).split()
 )
 """Folders that are usually ignored: their content is fetched or generated."""
+_FOLDERS = (
+    (".idea", ""),
+    ("", "pyvenv.cfg"),
+    ("", "CACHEDIR.TAG"),
+    ("target", "../Cargo.toml"),
+    ("target", "../pom.xml"),
+    ("coverage", "lcov.info"),
+    ("coverage", "coverage-final.json"),
+)
+"""Folders that are usually ignored as well: their names, or empty for any, and a file that has to be in or beside them.
+Their names alone do not tell that they can be made again."""
 _NAMES = tuple(
     (re.compile(pattern), reason)
     for pattern, reason in (
-        (r".*\.log|.*\.log\.\w+|npm-debug\.log.*|nohup\.out", "a log"),
+        (r".*\.log|.*\.log\.\w+(?:\.\w+)?|npm-debug\.log.*|nohup\.out", "a log"),
         (r".*\.(?:orig|rej|bak|swp|swo|undo)|.*~|\.#.*|#.*#|\.marvin-.*\.tmp", "a copy for undoing"),
         (r"core|core\.\d+|vgcore\.\d+|.*\.(?:core|dump|dmp|hprof|stackdump|heapsnapshot)|hs_err_pid.*", "a dump"),
         (
             r"(?:creds|credentials|secrets?|client_secret.*|service[-_]account.*)(?:\.(?:json|ya?ml|toml|ini|txt))?",
             "it may hold keys",
         ),
-        (r".*\.tfstate(?:\.backup)?|.*\.ovpn", "it may hold keys"),
+        (r".*\.tfstate(?:\.backup)?|.*\.ovpn|(?:.*[-_.])?kubeconfig(?:\.ya?ml)?", "it may hold keys"),
         (r"\.ds_store|thumbs\.db|desktop\.ini", "a system file"),
+        (r".*\.(?:db|sqlite3?)(?:-(?:journal|wal|shm))?", "a database"),
     )
 )
 """File names, in lower case, with the reason why they are left out."""
+_DUMP = r"(?:(?:my(?:sql)?|pg_?|sql)?dump|backup)s?"
+_SQL = r"\.sql(?:\.(?:gz|bz2|xz|zst|zip))?"
+_PATHS = tuple(
+    (re.compile(pattern), reason)
+    for pattern, reason in (
+        (r"(?:.*/)?logs/.*\.txt", "a log"),
+        (
+            rf"(?!(?:.*/)?migrations?/)(?:.*/)?(?:{_DUMP}(?:[\d_.-][^/]*)?|[^/]*[_.-]{_DUMP}[\dt_.-]*){_SQL}",
+            "a dump",
+        ),
+    )
+)
+"""The same for whole paths."""
 _MARVINS = re.compile(r"(?:^|/)\.marvin/(?:(?:logs|memories|report|undo|worktrees)(?:/|$)|\.gitignore$)")
 _LARGEST = 20_000_000
 _PRIVATE_KEY = re.compile(rb"^-----BEGIN [A-Z ]*PRIVATE KEY", re.MULTILINE)
-KEY_SAMPLE = 4_096
-"""The number of first bytes that are searched for a private key."""
+KEY_SAMPLE = 65_536
+"""The number of first bytes that are searched for keys."""
 
 
 def is_marvins(name: str) -> bool:
@@ -48,12 +76,33 @@ def why_left_out(name: str) -> str:
         return "Marvin's own"
     if is_key_file(name):
         return "it may hold keys"
-    base = name.rpartition("/")[2].lower()
-    return next((reason for pattern, reason in _NAMES if pattern.fullmatch(base)), "")
+    path = name.lower()
+    base = path.rpartition("/")[2]
+    named = (reason for pattern, reason in _NAMES if pattern.fullmatch(base))
+    return next(named, "") or next((reason for pattern, reason in _PATHS if pattern.fullmatch(path)), "")
+
+
+def is_usually_ignored(folder: str, is_there: Callable[[str], bool]) -> bool:
+    """Whether a folder of new files is usually ignored, from its path and the files that are in or beside it.
+
+    Args:
+        is_there: whether there is a file of that path.
+    """
+    above, _, name = f"/{folder}".rpartition("/")
+    beside = f"{above}/".removeprefix("/")
+    places = (
+        beside + marker.removeprefix("../") if marker.startswith("../") else f"{folder}/{marker}".rstrip("/")
+        for only, marker in _FOLDERS
+        if only in ("", name)
+    )
+    return name in HABITUALLY_IGNORED or any(map(is_there, places))
 
 
 def why_content_left_out(size: int, sample: bytes) -> str:
     """The same, from its size and its first `KEY_SAMPLE` bytes."""
     if size > _LARGEST:
         return f"over {_LARGEST // 1_000_000} MB"
-    return "it contains a private key" if _PRIVATE_KEY.search(sample) else ""
+    if _PRIVATE_KEY.search(sample):
+        return "it contains a private key"
+    kind = "" if b"\0" in sample else key_in(sample.decode("latin-1"))
+    return f"it contains {kind}" if kind else ""
