@@ -128,10 +128,8 @@ async def _nothing_staged(context: ToolContext, place: Place, where: str, ref: s
     other = await read_staged(context, place.git_dir, "git diff", [*names, "--"]) if where or place.below else None
     if other is None or not other.output:
         return "Nothing is staged. git_diff shows what is changed, git_status also new files."
-    listed = output_text(other.output, other.omitted, "").strip()
-    return (
-        f"Nothing is staged{where or ' in this folder'}. Elsewhere in the repository {place.top} are staged:\n{listed}"
-    )
+    # Names outside of the working directory are not told.
+    return f"Nothing is staged{where or ' in this folder'}. Something is staged elsewhere in the repository."
 
 
 def _beginning(diff: ProcessResult, overview: ProcessResult) -> str:
