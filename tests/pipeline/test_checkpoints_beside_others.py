@@ -64,6 +64,14 @@ def test_what_is_staged_and_in_no_file_is_kept(tmp_path: Path) -> None:
     assert sh(tmp_path, f"git rev-parse {kept.ref}^") == sh(tmp_path, "git rev-parse HEAD^")
 
 
+def test_conflicts_are_told_by_the_checkpoint(tmp_path: Path) -> None:
+    sh(tmp_path, f"{BEGIN}; echo 1 > shared; git stash -q; echo 2 > shared; git commit -qam Two; git stash pop || true")
+    with checkpoints(tmp_path) as (made, loop):
+        assert loop.run(made.keep_staged()) is None
+        with pytest.raises(GitFault, match="conflicts that are not resolved: shared"):
+            loop.run(made.checkpoint("The pipeline starts"))
+
+
 def test_before_the_first_commit_it_is_kept_too(tmp_path: Path) -> None:
     sh(tmp_path, "git init -qb main .; echo staged > a; git add a; echo file > a")
     with checkpoints(tmp_path) as (made, loop):

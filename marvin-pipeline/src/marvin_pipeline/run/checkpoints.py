@@ -119,10 +119,11 @@ class Checkpoints:
         staged = await self._git.whole(*listed, "--cached", *ALL, limit=NAMES)
         changed = await self._git.whole(*listed, *ALL, limit=NAMES) if staged else b""
         names = {*filter(None, staged.split(b"\0"))}.intersection(changed.split(b"\0"))
-        if not names:
+        made = await self._git.attempt("write-tree") if names else None
+        if made is None or made.exit_code != 0:  # during conflicts there is no tree; the checkpoint refuses those
             return None
+        tree = made.output.decode().strip()
         head, who = await self.newest(), () if await self._knows_who() else _WHO
-        tree = (await self._git.run("write-tree")).decode().strip()
         parent = ("-p", head) if head else ()
         arguments = ("commit-tree", *parent, "-F", "-", tree)
         commit = (await self._git.run(*arguments, who=who, stdin=b"Staged before the pipeline\n")).decode().strip()
