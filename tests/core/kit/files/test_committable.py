@@ -104,3 +104,11 @@ def test_keys_in_a_text(content: str, reason: str) -> None:
 def test_folders(folder: str, there: str, *, expected: bool) -> None:
     """By the name, or by a file that shows that a program has made the folder."""
     assert is_usually_ignored(folder, lambda path: path == there) is expected
+
+
+def test_a_made_up_token_keeps_a_file_out_only_where_that_is_told() -> None:
+    sample = b'TOKEN = "ghp_' + b"a1" * 18 + b'"\n'
+    assert why_content_left_out(len(sample), sample) == "it contains a GitHub token"
+    assert why_content_left_out(len(sample), sample, is_told=False) == ""
+    key = b"-----BEGIN PRIVATE KEY-----\n"
+    assert why_content_left_out(len(key), key, is_told=False) == "it contains a private key"

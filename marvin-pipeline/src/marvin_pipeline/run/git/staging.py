@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from marvin_core import GIT_PROGRAMS, Record, in_thread, why_content_left_out, why_left_out
@@ -106,7 +107,7 @@ class Staging:
             *((name, True) for name in changes.new),
         ]
         filtered = await self._filtered([name for name, _ in files])
-        found = batches(self._git.folder, sorted(files, key=_order), why_content_left_out)
+        found = batches(self._git.folder, sorted(files, key=_order), partial(why_content_left_out, is_told=False))
         while (batch := await in_thread(lambda: next(found, None))) is not None:
             gone = [b"0 %b\t%b" % (changes.none, prefix + os.fsencode(name)) for name in batch.gone]
             is_apart = {entry.name: entry.name in filtered or len(entry.content) > _LARGE for entry in batch.entries}
