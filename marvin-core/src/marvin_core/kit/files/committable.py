@@ -102,7 +102,7 @@ def why_content_left_out(size: int, sample: bytes, *, is_told: bool = True) -> s
     """The same, from its size and its first `KEY_SAMPLE` bytes.
 
     Args:
-        is_told: whether somebody is told what is left out. Otherwise texts with tokens are not: tests have made-up ones.
+        is_told: whether somebody is told what is left out. Otherwise texts with tokens stay: tests have made-up ones.
     """
     if size > _LARGEST:
         return f"over {_LARGEST // 1_000_000} MB"
