@@ -38,6 +38,7 @@ def rows(count: int) -> Iterator[Row]:
         for what, patches in cases.items():
 
             def begin() -> None:
+                (paths.root / "big.py").unlink(missing_ok=True)  # a file of another program has to be read first
                 write_text_file(paths, "big.py", text, known=known)
 
             def edit(patches: list[FilePatch] = patches) -> None:
