@@ -17,6 +17,20 @@ settings.register_profile("thorough", ANY_MACHINE, max_examples=100)  # `make te
 settings.load_profile("quick")
 
 
+_LONGEST_ID = 60
+"""The maximum length of a text in the name of a test, in characters."""
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Shorten a long text in the name of a test: each worker sends all names, and hostile texts have millions of signs.
+
+    pytest numbers names that are alike then.
+    """
+    if isinstance(val, (str, bytes)) and len(val) > _LONGEST_ID:
+        return f"{val[:_LONGEST_ID]!r:.{_LONGEST_ID}}... {len(val)}"
+    return None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]

@@ -18,6 +18,8 @@ from tests.support.money import ledgers, usage
 
 from .support_e2e import Marvin, Running, posts, wait_until
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 PRICED = "prices: {scripted: {input: 1.0, output: 10.0}}\ntimeouts: {retry_backoff: [0.01], ceiling_poll: 0.02}\n"
 """A request of 10,000 tokens costs a cent, and so does an answer of 1,000."""
@@ -70,7 +72,6 @@ def test_when_the_ceiling_is_near_the_run_ends_with_a_summary_and_exit_code_3(
     assert ledgers(marvin.home) == []
 
 
-@pytest.mark.slow
 def test_the_other_forms_of_output_say_so_too(marvin: Marvin, server: ModelServer) -> None:
     script = [*[round_of()] * 3, answers.text("So far.", usage=usage(10_000, 200))]
     server.script(*script, *script)
@@ -96,7 +97,6 @@ def test_a_ceiling_that_covers_nothing_sends_nothing(marvin: Marvin, server: Mod
     assert posts(server) == 0
 
 
-@pytest.mark.slow
 def test_a_run_goes_on_with_a_higher_ceiling(marvin: Marvin, server: ModelServer) -> None:
     server.script(*[round_of()] * 3, answers.text("So far.", usage=usage(10_000, 200)))
     assert marvin.ask("--max-cost", "0.1").code == 3
@@ -105,7 +105,6 @@ def test_a_run_goes_on_with_a_higher_ceiling(marvin: Marvin, server: ModelServer
     assert (done.code, done.text) == (0, "All done.\n")
 
 
-@pytest.mark.slow
 def test_a_model_without_a_price_is_refused_and_nothing_is_sent(marvin: Marvin, server: ModelServer) -> None:
     marvin.config(f'providers: {{far: {{base_url: "http://far.example:{server.port}/v1", models: [large]}}}}')
     marvin.env["HTTP_PROXY"] = server.url.removesuffix("/v1")
@@ -136,7 +135,6 @@ def test_a_chat_refuses_later_prompts_and_stays_open(marvin: Marvin, server: Mod
     assert posts(server) == 4
 
 
-@pytest.mark.slow
 def test_play_mode_without_a_budget_of_its_own_ends_with_that_of_the_run(marvin: Marvin, server: ModelServer) -> None:
     lines = ["/play --turns 3", "/usage"]
     result = marvin.run("--plain", "--max-cost", "0.001", stdin="\n".join(lines).encode())
@@ -153,7 +151,6 @@ def test_after_clear_a_chat_still_counts_from_its_start(marvin: Marvin, server: 
     assert "0.9780 USD left" in done.text
 
 
-@pytest.mark.slow
 def test_a_marvin_that_a_command_starts_spends_out_of_the_same_ceiling(marvin: Marvin, server: ModelServer) -> None:
     # In the sandbox it would find neither configuration nor ledger, and spend nothing.
     marvin.env["MARVIN_SANDBOX"] = "off"
@@ -201,7 +198,6 @@ def test_what_a_killed_agent_reserved_is_charged_in_full(marvin: Marvin, server:
     assert ledger.balance().spent > 40_000 > reserved > 0  # 4,096 tokens of output, and what was held back is free
 
 
-@pytest.mark.slow
 def test_eight_agents_on_one_ledger_stay_below_its_ceiling(marvin: Marvin, server: ModelServer, tmp_path: Path) -> None:
     """They sum up while others have left enough for it; together they spend what there is and no more."""
     for _ in range(100):

@@ -16,6 +16,8 @@ from marvin_tools_coding.git.switching import git_checkout
 
 from .support_shell import Folder
 
+pytestmark = pytest.mark.slow
+
 AUTHOR = {"GIT_AUTHOR_NAME": "A U Thor", "GIT_AUTHOR_EMAIL": "a@example.org"}
 AUTHOR |= {"GIT_COMMITTER_NAME": "A U Thor", "GIT_COMMITTER_EMAIL": "a@example.org"}
 UPPER = "tr a-z A-Z"

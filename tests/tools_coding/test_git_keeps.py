@@ -17,6 +17,8 @@ from marvin_tools_coding.git.switching import git_checkout
 from .support_hooks import AUTHOR, hook
 from .support_shell import Folder, text
 
+pytestmark = pytest.mark.slow
+
 ALTERS = "git update-index --cacheinfo 100644,$(echo altered | git hash-object -w --stdin),a.txt"
 """A hook changes what is committed, and not the file."""
 

@@ -13,6 +13,8 @@ from marvin_tools_coding.git import committing, history, inspecting, switching
 
 from .support_shell import Folder
 
+pytestmark = pytest.mark.slow
+
 SITUATIONS: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("git_situations.toml").read_text("utf-8"))[
     "situation"
 ]

@@ -13,6 +13,8 @@ from marvin_tools_coding.git.switching import git_checkout
 
 from .test_git_undo import AUTHOR, Repo
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Iterator[Repo]:
@@ -131,7 +133,6 @@ def test_a_checkout_that_can_never_be_undone_does_not_hold_up_earlier_calls(
     assert line.startswith("write_file")
 
 
-@pytest.mark.slow
 def test_a_commit_that_is_made_before_its_time_is_up_is_taken_back(tmp_path: Path) -> None:
     """The ledger has it, although the call was stopped during a hook."""
     config = tmp_path / "home/.config/marvin/config.yaml"

@@ -116,6 +116,7 @@ def test_without_blender_each_tool_says_how_to_start_it(marvin_tools: ToolRunner
     assert f"Blender does not answer at 127.0.0.1:{port}. Start Blender with its MCP add-on" in outcome.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", CALLS)
 @pytest.mark.parametrize(
     ("answer", "says"),
@@ -167,6 +168,7 @@ def test_what_comes_behind_an_answer_is_passed_over(tools: ToolRunner, addon: Ad
     assert tools.call("blender_execute_code", code="print(1)").text == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "says"),
     [

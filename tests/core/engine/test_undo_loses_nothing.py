@@ -24,6 +24,8 @@ from tests.support.command_tools import shell
 from tests.support.engine import calls, make, says
 from tests.support.undoing import Commands
 
+pytestmark = pytest.mark.slow
+
 LIMITED = "MARVIN_TEST_LIMITED_ROOT"
 """Set where a test runs again without root's right to read everything."""
 
@@ -217,7 +219,6 @@ def ran_limited(request: pytest.FixtureRequest) -> bool:
     return True
 
 
-@pytest.mark.slow
 def test_files_of_a_folder_that_could_not_be_read_are_left_alone(
     desk: Commands, request: pytest.FixtureRequest
 ) -> None:
@@ -230,7 +231,6 @@ def test_files_of_a_folder_that_could_not_be_read_are_left_alone(
     assert {*desk.tree} == {"closed/x", "a"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ["chmod -R 755 fixed; rm -r fixed", "chmod 755 fixed fixed/in; mv fixed other"])
 def test_a_folder_in_which_nobody_may_write_is_back_with_its_files(
     desk: Commands, request: pytest.FixtureRequest, command: str

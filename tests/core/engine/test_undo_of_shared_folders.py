@@ -28,6 +28,8 @@ from tests.support.engine import calls, make, says
 from tests.support.undo_tools import put
 from tests.support.undoing import Commands
 
+pytestmark = pytest.mark.slow
+
 SPECS = (
     *(describe(tool, source="tests", module=undo_tools.__name__) for tool in undo_tools.ALL),
     *(describe(tool, source="tests", module=command_tools.__name__) for tool in command_tools.ALL),
@@ -186,7 +188,6 @@ def test_what_another_session_of_this_process_did_is_shown_first(desk: Commands)
     assert desk.tree["b"][1] == b"theirs"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("folder", "reached"), [(".", "mine"), ("sub", "mine"), ("..", "project/mine")])
 def test_what_another_marvin_undid_is_shown_first(desk: Commands, folder: str, reached: str) -> None:
     """What it restored is the user's. Only a mark of the call remains."""
@@ -221,7 +222,6 @@ def undoes_in(home: Path, project: Path, there: str) -> None:
         assert len(runner.take_back()) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("folder", "reached"), [("sub", "b"), ("..", "project/sub/b")])
 def test_what_another_marvin_did_in_a_folder_within_or_around_is_shown_first(
     desk: Commands, folder: str, reached: str
@@ -239,7 +239,6 @@ def works_in(home: Path, project: Path, there: str, reached: str) -> None:
     runs_a_command(home, Path(there), f"echo theirs >{reached}")
 
 
-@pytest.mark.slow
 def test_commands_that_another_marvin_runs_in_a_folder_within_are_shown_first(desk: Commands) -> None:
     desk.write(**{"a": "1", "sub/b": "1"})
     process = started(works_in, desk, str(desk.project / "sub"), "b; until [ -e go ]; do sleep 0.01; done; rm go")

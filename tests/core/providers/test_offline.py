@@ -217,6 +217,7 @@ def test_the_table_is_large_enough_and_about_all_packs() -> None:
     assert sources == set(PACKS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ACTS)
 def test_a_clear_request_that_only_reads_is_one_call(text: str) -> None:
     name, arguments = ACTS[text]
@@ -246,6 +247,7 @@ def test_what_is_missing_is_asked_for_by_name(text: str) -> None:
     assert f"\n  {missing}: " in str(refused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", OFFERED)
 def test_whatever_is_left_over_keeps_it_from_acting(text: str) -> None:
     route = router().route(text)
@@ -280,6 +282,7 @@ def test_every_refusal_says_that_there_is_no_model_and_how_to_set_one(text: str)
     assert not {"AI", "I", "assistant"} & set(told.replace("'", " ").split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [*OFFERED, *CONFIRMED, *INCOMPLETE])
 def test_every_line_that_is_shown_can_be_typed(text: str) -> None:
     known = {spec.name: spec for spec in specs()}
