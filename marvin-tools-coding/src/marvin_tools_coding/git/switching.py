@@ -85,6 +85,8 @@ async def git_checkout(
     except (ToolError, asyncio.CancelledError) as error:  # such as that of a hook, once the branch was switched
         text, is_error = str(error) or _CANCELLED, True
         if await completed(current(context)) == before:
+            if expected and isinstance(error, ToolError):
+                raise ToolError(f"{text}\n{await _changed_in_the_way(context, place, target)}".rstrip()) from error
             raise
     after = await current(context)
     back, here = (before[0] if _can_be_named(before[0]) else "-"), (after[0] if _can_be_named(after[0]) else after[-1])
@@ -95,6 +97,13 @@ async def git_checkout(
     here = here if back == before[0] else f"{here} {_mark(before[0])}"
     undo = call_of(git_checkout, target=back, expected=here) if before[1:] and before[0] != after[0] else None
     return ToolResult(content=text, undo=undo, is_error=is_error)
+
+
+async def _changed_in_the_way(context: ToolContext, place: Place, target: str) -> str:
+    """The diff of what somebody has changed since the checkout, in the files that switching back would change."""
+    here, there = await commit_of(context, "HEAD"), await commit_of(context, target)
+    changed = await differing(context, await in_tree(context, place, here, there), grows=False)
+    return await changes_since(context, place, here, changed) if changed else ""
 
 
 def _can_be_named(branch: str) -> bool:
