@@ -24,8 +24,9 @@ _SAMPLE = 8_000
 _NOT_MADE = re.compile(rb"^fatal: cannot lock ref", re.MULTILINE)
 """What git says if somebody else commits in the same moment."""
 _ENDED = (
-    "The call was cancelled, and with it the hooks. If a hook had put changes in files aside, as lint-staged and "
-    "pre-commit do, they are not back: its output says where they are, or run_command: git stash list"
+    "The call was cancelled, and with it the hooks. A hook that had put changes in files aside, as lint-staged and "
+    "pre-commit do, had time to restore them. If they are not back, its output says where they are, or run_command: "
+    "git stash list"
 )
 _MISSING = "Not in the commit, because a hook or another program has unstaged it: {}."
 _MARKER = re.compile(rb"(?:<{7,}|>{7,}) ")  # longer with the attribute conflict-marker-size
@@ -92,7 +93,7 @@ async def _commit(context: ToolContext, place: Place, attempt: Attempt) -> ToolR
 
     try:
         arguments = ["commit", "--file=-", "--cleanup=whitespace", *only]
-        result = await try_write(context, arguments, stdin=stdin, on_output=on_output)
+        result = await try_write(context, arguments, stdin=stdin, on_output=on_output, interrupt=True)
     except asyncio.CancelledError as cancelled:
         result = ProcessResult(exit_code=None, output=b"", stderr="\n".join(told).encode("utf-8", "replace"))
         try:  # the commit may be made, and stays unless it has other content than the files
