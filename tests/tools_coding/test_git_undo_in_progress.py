@@ -140,6 +140,18 @@ def test_a_commit_after_which_git_restores_changes_put_aside_stays(repo: Repo) -
     assert repo.runner.take_back() == ()
 
 
+@pytest.mark.parametrize("operation", ["merge", "last of two"])
+def test_nothing_is_in_progress_if_the_branch_cannot_be_moved(repo: Repo, operation: str) -> None:
+    repo.sh(OPERATIONS[operation])
+    repo.runner.call(git_commit, message="Done")
+    repo.sh("touch .git/refs/heads/main.lock")
+    before = repo.sh(SEEN), repo.sh("ls .git")
+    assert "main.lock': File exists" in repo.refused()
+    assert (repo.sh(SEEN), repo.sh("ls .git")) == before
+    repo.sh("rm .git/refs/heads/main.lock")
+    assert len(repo.runner.take_back()) == 1
+
+
 def test_a_merge_that_cannot_be_in_progress_again_is_not_taken_back(repo: Repo) -> None:
     repo.sh(OPERATIONS["merge"])
     repo.runner.call(git_commit, message="Merge")

@@ -115,11 +115,17 @@ async def resumed(git_dir: Path, files: Mapping[str, bytes]) -> AsyncIterator[No
         await in_thread(partial(resume, git_dir, files, made), to_the_end=True)
         yield
     except BaseException as error:
-        for path in made:
-            path.unlink(missing_ok=True)
+        await in_thread(partial(_remove, git_dir, made), to_the_end=True)
         if isinstance(error, OSError):
             raise ToolError(f"The commit was not undone: {error.filename}: {error.strerror}.") from error
         raise
+
+
+def _remove(git_dir: Path, made: Iterable[Path]) -> None:
+    for path in made:
+        path.unlink(missing_ok=True)
+    with suppress(OSError):  # it is not empty, or was not made; an empty one counts as an operation
+        (git_dir / "sequencer").rmdir()
 
 
 def resume(git_dir: Path, files: Mapping[str, bytes], made: list[Path]) -> None:

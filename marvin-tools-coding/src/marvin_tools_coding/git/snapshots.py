@@ -40,16 +40,22 @@ async def staged_with_conflicts(
 ) -> tuple[str, Sequence[str]]:
     """The tree of what is staged, with files in conflict as in a commit, and the entries of those at a path.
 
+    The tree is empty if git cannot make one for another reason, such as a missing object.
+
     Raises:
         ToolError: another git changes it right now, or it cannot be kept.
     """
     if tree := await staged_tree(context, what):
         return tree, ()
+    staged = await in_index(context, place, [])
+    if not any(one.status == "U" for one in staged):
+        return "", ()
     conflicts = await names(context, what, ["ls-files", "--unmerged", "--full-name", "-z", "--", path])
-    staged = [one for one in await in_index(context, place, []) if one.status != "U"]
     with _own_index(place) as env:
         await _kept(context, ["read-tree", base or "--empty"], env)
-        await _kept(context, ["update-index", "-z", "--index-info"], env, index_info(staged))
+        await _kept(
+            context, ["update-index", "-z", "--index-info"], env, index_info(one for one in staged if one.status != "U")
+        )
         return await _kept(context, ["write-tree"], env), conflicts
 
 
