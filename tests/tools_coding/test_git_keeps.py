@@ -66,7 +66,9 @@ def test_a_commit_that_is_cancelled_leaves_what_is_staged(repo: Folder) -> None:
 def test_a_hook_restores_what_it_has_put_aside_if_its_commit_is_cancelled(repo: Folder) -> None:
     """As on Ctrl+C: lint-staged and pre-commit do this on SIGINT only."""
     restore = "sleep 0.7; git stash drop -q; git apply .git/aside; exit 1"
-    hook(repo, f"trap '{restore}' INT; git diff >.git/aside; git stash -q --keep-index; echo started; sleep 300")
+    aside = "git diff >.git/aside; git stash -q --keep-index"
+    hook(repo, f"trap '{restore}' INT; {aside}; echo started; while :; do sleep 0.1; done")
+    repo.timeouts = repo.timeouts.replace(interrupt=60)
     repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt")
 
     async def use() -> None:

@@ -355,7 +355,7 @@ def test_an_interrupted_program_may_clean_up_for_longer_than_others(tmp_path: Pa
             await call
         assert not living(name)
 
-    with_runner(tmp_path, use)
+    with_runner(tmp_path, use, Timeouts(interrupt=FAR))
     assert (tmp_path / "done").exists() == ("done" in script)
 
 
