@@ -120,7 +120,7 @@ async def taken_back(context: ToolContext, place: Place, made: Newest, before: B
 
 
 async def _check_since(context: ToolContext, place: Place, commit: str, head: Newest, kept: Operation) -> None:
-    """Refuse to undo a commit if somebody has committed or pushed since, or begun or gone on with a merge or rebase."""
+    """Refuse to undo a commit if somebody has committed or pushed since, or begun or continued a merge or rebase."""
     if not kept.steps and (step := place.next_step()):  # `git merge --abort` would then discard what was committed
         raise ToolError(f"The commit was not undone. {step}")
     await _check_newest(context, commit, head, is_own=False)

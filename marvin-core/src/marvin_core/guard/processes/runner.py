@@ -115,11 +115,10 @@ class ProcessRunner(Standstill):
         from .outputs import KeptOutput, Reports
         from .program import title_of
 
-        begin = time.monotonic()
+        begin, where = time.monotonic(), cwd or self._folders.root
         output, errors = Capture(output_limit), Capture(output_limit)
         sinks: list[Sink] = [output] if merge_stderr else [output, errors]
         launcher = await self._launcher(outside=outside)
-        where = cwd or self._folders.root
         argv = self._programs.located(argv) if outside else argv
         if outside and not as_typed and agent is None:
             env = {"PATH": self._programs.outside, **(env or {})}
