@@ -57,12 +57,33 @@ def test_a_commit_that_is_cancelled_leaves_what_is_staged(repo: Folder) -> None:
             await asyncio.wait_for(repo.told_something.wait(), 60)
             repo.told_something.clear()
         call.cancel()
-        with pytest.raises(ToolError, match=r"(?s)they are not back.*It is in \.git/aside.*The index is as before"):
+        with pytest.raises(ToolError, match=r"(?s)If they are not back.*It is in \.git/aside.*The index is as before"):
             await call
 
     repo.run(use)
     repo.sh("git apply .git/aside")
     assert repo.sh("git show :a.txt; git status --porcelain; cat a.txt") == "part\nMM a.txt\nall\n"
+
+
+def test_a_hook_restores_what_it_has_put_aside_if_its_commit_is_cancelled(repo: Folder) -> None:
+    """As on Ctrl+C: lint-staged and pre-commit do this on SIGINT only."""
+    restore = "sleep 0.7; git stash drop -q; git apply .git/aside; exit 1"
+    aside = "git diff >.git/aside; git stash -q --keep-index"
+    hook(repo, f"trap '{restore}' INT; {aside}; echo started; while :; do sleep 0.1; done")
+    repo.timeouts = repo.timeouts.replace(interrupt=60)
+    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt")
+
+    async def use() -> None:
+        call = asyncio.ensure_future(git_commit.function(repo.context, message="m", add_all=False))
+        while "started" not in "".join(repo.told):
+            await asyncio.wait_for(repo.told_something.wait(), 60)
+            repo.told_something.clear()
+        call.cancel()
+        with pytest.raises(ToolError, match="had time to restore them"):
+            await call
+
+    repo.run(use)
+    assert repo.sh("git show :a.txt; git status --porcelain; cat a.txt; git stash list") == "part\nMM a.txt\nall\n"
 
 
 @pytest.mark.parametrize(

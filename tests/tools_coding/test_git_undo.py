@@ -116,15 +116,6 @@ def test_a_commit_of_another_branch_is_undone_once_that_is_checked_out(repo: Rep
     assert repo.sh("git log --format=%s; git status -s") == "First\n M a\n"
 
 
-def test_a_merge_is_not_taken_back_by_half(repo: Repo) -> None:
-    repo.sh(
-        "git switch -qc other; echo 2 >a; git commit -qam Other; git switch -q main; echo 2 >b; git commit -qam Main"
-    )
-    repo.sh("git merge -q --no-commit other")
-    assert not repo.runner.call(git_commit, message="Merge").is_error
-    assert repo.runner.take_back() == ()
-
-
 @pytest.mark.slow
 def test_switching_and_making_a_branch_are_taken_back(repo: Repo) -> None:
     repo.sh("git branch other; git switch -q other; echo 2 >a; git commit -qam Other; git switch -q main; echo mine >c")

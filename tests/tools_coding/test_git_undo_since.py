@@ -162,6 +162,34 @@ def test_what_was_appended_to_a_restored_file_is_refused_with_a_diff(repo: Repo,
     assert repo.state == before
 
 
+@pytest.mark.parametrize(
+    ("since", "shown"),
+    [
+        ("echo USER >>a; echo USER >>b", [" 2\n+USER"]),
+        ("seq 100000 >a", ["+1\n", "bytes omitted"]),
+        ("printf '\\0' >a", ["Binary files a/a and b/a differ"]),
+        ("echo USER >a; git add a", ["+USER"]),
+        ("echo USER >n", ["untracked working tree files"]),
+    ],
+)
+def test_switching_back_over_what_was_changed_since_is_refused_with_a_diff(
+    repo: Repo, since: str, shown: list[str]
+) -> None:
+    repo.sh(
+        "echo 1 >n; git add n; git commit -qm N; git switch -qc other; git rm -q n; echo 2 >a; git commit -qam Other"
+    )
+    repo.sh("git switch -q main")
+    assert not repo.runner.call(git_checkout, target="other").is_error
+    repo.sh(since)
+    before = repo.state
+    said = repo.refused()
+    assert "Nothing was switched" in said
+    assert [text for text in shown if text not in said] == []
+    assert "a/b" not in said
+    assert len(said) < 12_000
+    assert repo.state == before
+
+
 def test_a_file_that_was_brought_back_and_grew_is_not_removed(repo: Repo) -> None:
     repo.sh("mkdir d; echo 1 >d/x; echo 1 >d/y; git add d; git commit -qm D; rm d/x")
     assert not repo.runner.call(git_checkout, target="HEAD", path="d").is_error

@@ -73,6 +73,7 @@ class Processes(Protocol):
         keep_output: bool = False,
         on_output: Callable[[str], None] | None = None,
         title: str = "",
+        interrupt: bool = False,
     ) -> ProcessResult:
         """Run a program to its end; afterwards none of its descendants is running.
 
@@ -93,6 +94,8 @@ class Processes(Protocol):
                 with the whole lines since the last call, at most the newest 4,000 bytes of them. `context.progress`
                 fits.
             title: the title of a job that it leaves; by default its arguments.
+            interrupt: if it is ended early, interrupt it and its descendants first, as Ctrl+C does, and give them
+                `timeouts.interrupt` to clean up.
 
         Raises:
             ToolError: the program does not exist or cannot be started.

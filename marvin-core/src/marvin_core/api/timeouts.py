@@ -78,6 +78,8 @@ class Timeouts(Record):
     """The pause between two checks of a job whose end or output is awaited."""
     settle: float = 0.05
     """How long processes that a command started may run after its output has ended, before they count as a job."""
+    interrupt: float = 3.0
+    """After the cancellation of a commit: for its hooks to restore what they put aside, as on Ctrl+C (SIGINT)."""
     terminate: float = 0.5
     """The pause between asking processes to end (SIGTERM) and killing those that did not."""
     kill_poll: float = 0.01

@@ -5,25 +5,28 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated
 
 from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
 
 from .adapters import COMMIT_NAMES, GIT_IGNORED, commit_arguments
-from .contents import FILE_MODES, differing, in_commit, in_index, not_formatted, why_differing
+from .contents import FILE_MODES, Stored, differing, in_commit, in_index, not_formatted, why_differing
+from .in_progress import resume
 from .place import Place, find
 from .restaging import Attempt, begun, clear_index, stage_as_before, staged_as_is, unstaged, within
 from .running import ERROR_LIMIT, completed, failure, literal, names, try_read, try_write
 from .staging import Staged, is_never_committed, shortened, stage, summary
-from .undo import Before, Newest, forget, newest, resume, taken_back, undo_commit
+from .undo import Before, Newest, forget, newest, taken_back, undo_commit
 
 _TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
 _SAMPLE = 8_000
 _NOT_MADE = re.compile(rb"^fatal: cannot lock ref", re.MULTILINE)
 """What git says if somebody else commits in the same moment."""
 _ENDED = (
-    "The call was cancelled, and with it the hooks. If a hook had put changes in files aside, as lint-staged and "
-    "pre-commit do, they are not back: its output says where they are, or run_command: git stash list"
+    "The call was cancelled, and with it the hooks. A hook that had put changes in files aside, as lint-staged and "
+    "pre-commit do, had time to restore them. If they are not back, its output says where they are, or run_command: "
+    "git stash list"
 )
 _MISSING = "Not in the commit, because a hook or another program has unstaged it: {}."
 _MARKER = re.compile(rb"(?:<{7,}|>{7,}) ")  # longer with the attribute conflict-marker-size
@@ -43,7 +46,7 @@ async def git_commit(
     message: Annotated[str, "What changes, and why"],
     add_all: Annotated[bool, "Stage all changes here first; false: commit only what is staged"] = True,
     paths: Annotated[list[str] | None, "Commit only these files or folders, staged or not"] = None,
-    take_back: Annotated[str, "For /undo: the newest commit to undo, and after a space the index before it"] = "",
+    take_back: Annotated[str, "For /undo: the newest commit to undo, the index before it, and the merge, if any"] = "",
 ) -> ToolResult:
     """Stage and commit; hooks run. A ticket in work is named in the message.
 
@@ -53,23 +56,17 @@ async def git_commit(
         raise ToolError("The commit message is empty. Describe in one line what changes, and why.")
     place = await find(context, "git commit")
     if take_back:
-        return await _undone(context, place, take_back)
+        return await undo_commit(context, place, *take_back.split(" ", 2))
     scope = [context.paths.locate(path) for path in paths or ()]
     await _refuse_conflicts(context, place)
     if place.below:
         await _refuse_staged_above(context, place, add_all=add_all or bool(scope))
     only = scope or (place.scope if add_all and place.below else [])
-    await _refuse_own(context, place, only)
     async with begun(context, place, message, only) as attempt:
+        _refuse_own(place, attempt.files)
         if add_all or scope:
             attempt = await _staged(context, place, scope, attempt)
         return await _commit(context, place, attempt)
-
-
-async def _undone(context: ToolContext, place: Place, take_back: str) -> ToolResult:
-    if step := place.next_step():  # `git merge --abort` would then discard what was committed
-        raise ToolError(f"The commit was not undone. {step}")
-    return await undo_commit(context, place, *take_back.partition(" ")[::2])
 
 
 async def _staged(context: ToolContext, place: Place, scope: Sequence[str], attempt: Attempt) -> Attempt:
@@ -96,7 +93,7 @@ async def _commit(context: ToolContext, place: Place, attempt: Attempt) -> ToolR
 
     try:
         arguments = ["commit", "--file=-", "--cleanup=whitespace", *only]
-        result = await try_write(context, arguments, stdin=stdin, on_output=on_output)
+        result = await try_write(context, arguments, stdin=stdin, on_output=on_output, interrupt=True)
     except asyncio.CancelledError as cancelled:
         result = ProcessResult(exit_code=None, output=b"", stderr="\n".join(told).encode("utf-8", "replace"))
         try:  # the commit may be made, and stays unless it has other content than the files
@@ -121,7 +118,7 @@ async def _finished(context: ToolContext, place: Place, attempt: Attempt, result
     what = summary(one.summary for one in attempt.files if one.name not in missing)
     notes = (what and f"Files: {what}.", _MISSING.format(shortened(missing)) if missing else None, attempt.note, said)
     told = _committed(result, own, "\n".join(filter(None, notes)), place)
-    back = taken_back(made, attempt.before, own)
+    back = await taken_back(context, place, made, attempt.before, own)
     return told.replace(undo=call_of(git_commit, message=attempt.message, take_back=back)) if back else told
 
 
@@ -193,11 +190,12 @@ async def _confirm(context: ToolContext, place: Place, attempt: Attempt, made: N
         return sorted(missing) if _is_next(made, before) else ()
     why = why_differing(wrong)
     try:
-        await undo_commit(context, place, made.commit, "", is_own=True)
+        await undo_commit(context, place, made.commit, is_own=True)
     except ToolError as error:
         raise ToolError(f"The commit {made.commit[:8]} was made, but {why}\n{error}") from error
     await forget(context, place.git_dir, made.commit)
-    await in_thread(lambda: resume(place.git_dir, before))
+    with suppress(OSError):
+        await in_thread(lambda: resume(place.git_dir, before.files, []))
     try:
         await stage_as_before(context, place, attempt, wrong)
     except ToolError as error:
@@ -250,7 +248,7 @@ async def _refuse_staged_above(context: ToolContext, place: Place, *, add_all: b
     """Refuse to commit what is staged outside of the working directory."""
     if add_all and not place.next_step():
         return  # the commit names the folder, and git leaves out the rest
-    staged = await in_index(context, place, [_up(place)])
+    staged = await in_index(context, place, [place.up])
     above = [one.name for one in staged if not one.name.startswith(place.prefix)]
     if above:
         raise ToolError(
@@ -259,9 +257,8 @@ async def _refuse_staged_above(context: ToolContext, place: Place, *, add_all: b
         )
 
 
-async def _refuse_own(context: ToolContext, place: Place, only: Sequence[str]) -> None:
+def _refuse_own(place: Place, staged: Sequence[Stored]) -> None:
     """Refuse Marvin's own files that somebody else staged. What is merged is committed as a whole."""
-    staged = within(await in_index(context, place, []), only)
     own = [one.name for one in staged if one.status == "A" and is_never_committed(one.name)]
     if own and not place.next_step():
         raise ToolError(
@@ -270,18 +267,12 @@ async def _refuse_own(context: ToolContext, place: Place, only: Sequence[str]) -
         )
 
 
-def _up(place: Place) -> str:
-    return "../" * place.prefix.count("/")
-
-
 async def _refuse_conflicts(context: ToolContext, place: Place) -> None:
     """Refuse files whose conflicts may not be resolved, because staging a file marks its conflict as resolved.
 
     A file with conflict markers is not resolved. Where git wrote no markers, nothing tells whether it is.
     """
-    fields = await names(
-        context, "git commit", ["ls-files", "--unmerged", "--full-name", "-z", "--", _up(place) or "."]
-    )
+    fields = await names(context, "git commit", ["ls-files", "--unmerged", "--full-name", "-z", "--", place.up or "."])
     conflicts: dict[str, dict[str, str]] = {}
     above: set[str] = set()
     for field in fields:

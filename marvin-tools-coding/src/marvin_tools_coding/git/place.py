@@ -61,6 +61,11 @@ class Place(Record):
         return f"{self.root.relative_to(self.top)}/" if self.top is not None and self.below else ""
 
     @property
+    def up(self) -> str:
+        """The path from the working directory to the top of the repository; empty if it is the top."""
+        return "../" * self.prefix.count("/")
+
+    @property
     def changed_folders(self) -> Sequence[Path]:
         """The folders in which a checkout changes files: this one, and the repository's own if it is not in it."""
         is_worktree = (self.git_dir / "commondir").exists()

@@ -123,10 +123,17 @@ async def run(
     stdin: bytes | None = None,
     env: Mapping[str, str] = GIT_ASKS_NOBODY,
     on_output: Callable[[str], None] | None = None,
+    interrupt: bool = False,
 ) -> ProcessResult:
     """Run a program in the working directory."""
     return await context.processes.run(
-        arguments, cwd=context.paths.root, stdin=stdin, output_limit=limit, env=env, on_output=on_output
+        arguments,
+        cwd=context.paths.root,
+        stdin=stdin,
+        output_limit=limit,
+        env=env,
+        on_output=on_output,
+        interrupt=interrupt,
     )
 
 
@@ -146,10 +153,14 @@ async def try_write(
     *,
     stdin: bytes | None = None,
     on_output: Callable[[str], None] | None = None,
+    interrupt: bool = False,
 ) -> ProcessResult:
-    """The same, for callers that check the exit code. Output of hooks is shown while they run."""
+    """The same, for callers that check the exit code. Output of hooks is shown while they run.
+
+    With `interrupt`, a cancellation gives hooks time to clean up.
+    """
     shown = None if "--dry-run" in arguments else on_output or context.progress
-    return await run(context, [*_WRITING, *arguments], stdin=stdin, on_output=shown)
+    return await run(context, [*_WRITING, *arguments], stdin=stdin, on_output=shown, interrupt=interrupt)
 
 
 async def change_files(

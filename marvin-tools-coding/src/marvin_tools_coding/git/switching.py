@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
-import os
-import time
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Annotated
@@ -25,52 +21,35 @@ from marvin_core import (
 )
 
 from .adapters import CHECKOUT_NAMES, GIT_IGNORED, checkout_arguments
-from .aside import aside
 from .contents import (
-    FILE_MODES,
-    Stored,
     changed_since,
     differing,
     in_index,
     in_tree,
-    index_info,
     put_back,
     unchecked,
-    why_differing,
 )
-from .conversions import content_of, conversions
 from .here import is_there
 from .inspecting import changes_since
-from .place import Place, find, remove_left
+from .place import Place, find
 from .replacing import check_restore, check_switch, commit_of, replaced_by
 from .restaging import within
 from .running import (
     LIST_LIMIT,
     change_files,
     completed,
-    failure,
     hash_of,
-    keep,
-    keep_unlocked,
     literal,
     names,
     read,
     try_read,
     write,
 )
+from .snapshots import SNAPSHOTS, conflicts_in, saved, stage_conflicts
 from .staging import shortened
-from .undo import newest, staged_tree
+from .undo import newest
 
 _CANCELLED = "The call was cancelled."
-_SNAPSHOTS = "refs/marvin/snapshots"
-_CONFLICTS = "\nConflicts: "
-"""The beginning of the line of a snapshot's message that has the entries of files in conflict, which no tree can."""
-_AUTHOR = {
-    "GIT_AUTHOR_NAME": "Marvin",
-    "GIT_AUTHOR_EMAIL": "marvin@localhost",
-    "GIT_COMMITTER_NAME": "Marvin",
-    "GIT_COMMITTER_EMAIL": "marvin@localhost",
-}
 
 
 @tool(
@@ -106,6 +85,8 @@ async def git_checkout(
     except (ToolError, asyncio.CancelledError) as error:  # such as that of a hook, once the branch was switched
         text, is_error = str(error) or _CANCELLED, True
         if await completed(current(context)) == before:
+            if expected and isinstance(error, ToolError):
+                raise ToolError(f"{text}\n{await _changed_in_the_way(context, place, target)}".rstrip()) from error
             raise
     after = await current(context)
     back, here = (before[0] if _can_be_named(before[0]) else "-"), (after[0] if _can_be_named(after[0]) else after[-1])
@@ -116,6 +97,13 @@ async def git_checkout(
     here = here if back == before[0] else f"{here} {_mark(before[0])}"
     undo = call_of(git_checkout, target=back, expected=here) if before[1:] and before[0] != after[0] else None
     return ToolResult(content=text, undo=undo, is_error=is_error)
+
+
+async def _changed_in_the_way(context: ToolContext, place: Place, target: str) -> str:
+    """The diff of what somebody has changed since the checkout, in the files that switching back would change."""
+    here, there = await commit_of(context, "HEAD"), await commit_of(context, target)
+    changed = await differing(context, await in_tree(context, place, here, there), grows=False)
+    return await changes_since(context, place, here, changed) if changed else ""
 
 
 def _can_be_named(branch: str) -> bool:
@@ -215,7 +203,7 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
         await _check_is_left(context, name)
     commit = await hash_of(context, target)
     await _check_as_expected(context, place, located, expected)
-    is_saved = target.startswith(f"{_SNAPSHOTS}/")
+    is_saved = target.startswith(f"{SNAPSHOTS}/")
     thing = f"{commit}:{place.name_of(located)}"
     exists = (await try_read(context, ["cat-file", "-e", thing])).exit_code == 0
     if not exists and not (is_saved and expected):  # the user had deleted it before it was restored
@@ -225,11 +213,11 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
     what = "git checkout"
     options = ["--porcelain", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=dirty"]
     changed = await names(context, what, ["status", *options, "--no-renames", "--", located])
-    snapshot = await _snapshot(context, place, located) if changed or await _unseen(context, located) else ""
+    snapshot = await saved(context, place, located) if changed or await _unseen(context, located) else ""
     # What was saved may be ignored, or a key. It must not be staged, or the next commit would have it.
     asked = ["restore", "--worktree", "--overlay", f"--source={commit}"] if is_saved else ["checkout", commit]
-    saved = f"\n{path} had uncommitted changes, which were saved. To restore them: {_way_back(snapshot, path)}"
-    said, saved, is_error = "", saved if snapshot else "", False
+    note = f"\n{path} had uncommitted changes, which were saved. To restore them: {_way_back(snapshot, path)}"
+    said, note, is_error = "", note if snapshot else "", False
     try:
         if exists and replaced:
             options = [asked[0], "--quiet", "--no-recurse-submodules", *asked[1:]]
@@ -240,14 +228,14 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
     except (ToolError, asyncio.CancelledError) as error:  # such as that of a hook, once the file was restored
         said, is_error = str(error) or _CANCELLED, not expected  # as for a switch
         if await completed(changed_since(context, place, located, commit)):
-            raise ToolError(f"{said}{saved}") from error
+            raise ToolError(f"{said}{note}") from error
     if is_saved or expected:
         await _remove_restored(context, place, located, (expected, commit))
         await _stage_as_saved(context, place, located, (expected, commit), is_saved=is_saved)
     text = f"Restored {path} from {target} ({commit[:8]}). {said}".rstrip()
     head = await _head_with(context, place, located)
     undo = call_of(git_checkout, target=snapshot or head, path=path, expected=commit) if snapshot or head else None
-    return ToolResult(content=f"{text}{saved}", undo=undo, is_error=is_error)
+    return ToolResult(content=f"{text}{note}", undo=undo, is_error=is_error)
 
 
 async def _remove_restored(context: ToolContext, place: Place, located: str, commits: tuple[str, str]) -> None:
@@ -281,17 +269,7 @@ async def _stage_as_saved(
     now = [one for one in await in_index(context, place, [located], parents[-1]) if one.path and one.status != "U"]
     await put_back(context, [one.committed for one in now if one.name not in own | committed])
     if is_saved:
-        await _stage_conflicts(context, then, own)
-
-
-async def _stage_conflicts(context: ToolContext, snapshot: str, resolved: set[str]) -> None:
-    """Have files be in conflict again that were so in a snapshot, without those that somebody has resolved since."""
-    said = "".join(await names(context, "git checkout", ["cat-file", "commit", snapshot]))
-    listed = (entry.partition("\t") for entry in json.loads(said.partition(_CONFLICTS)[2] or "[]"))
-    entries = [(facts, name) for facts, _, name in listed if name not in resolved]
-    removed = [f"0 {facts.split()[1]}\t{name}\0" for facts, name in entries]
-    stdin = "".join([*removed, *(f"{facts}\t{name}\0" for facts, name in entries)])
-    await keep_unlocked(context, ["update-index", "-z", "--index-info"], stdin.encode("utf-8", "surrogateescape"))
+        await stage_conflicts(context, await conflicts_in(context, then), own)
 
 
 async def _unseen(context: ToolContext, located: str) -> bool:
@@ -324,75 +302,3 @@ async def _head_with(context: ToolContext, place: Place, located: str) -> str:
 
 def _way_back(snapshot: str, path: str) -> str:
     return f"git_checkout(target={snapshot!r}, path={path!r})"
-
-
-async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
-    """Save the files and the index at a path as a commit with a ref of its own.
-
-    Its first parent is HEAD, if there is one, its last the index. No branch, index or stash is touched.
-    """
-    head = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
-    parents = [head.output.decode().strip()] if head.exit_code == 0 else []
-    index = place.git_dir / f"marvin-snapshot-{os.getpid()}-{time.monotonic_ns()}"
-    env = {**_AUTHOR, "GIT_INDEX_FILE": str(index)}
-    title = f"Before git_checkout of {located}\n".encode("utf-8", "surrogateescape")
-    base = parents[0] if parents else ""
-    await in_thread(lambda: remove_left(place.git_dir))
-    try:
-        if not (tree := await staged_tree(context, "Keeping a snapshot")):
-            tree = await _staged_beside_conflicts(context, place, base, env)
-            conflicts = await names(context, "git checkout", ["ls-files", "--unmerged", "--full-name", "-z", located])
-            title += f"{_CONFLICTS}{json.dumps(conflicts)}\n".encode()
-        options = [option for parent in parents for option in ("-p", parent)]
-        parents.append(await _kept(context, ["commit-tree", *options, "-F", "-", tree], _AUTHOR, title))
-        await _kept(context, ["read-tree", base or "--empty"], env)
-        everywhere = ["-c", "core.sparseCheckout=false"]  # also files that a sparse checkout leaves out, and are there
-        await _kept(context, [*everywhere, "add", "--force", "--all", "--", located], env)
-        tree = await _kept(context, ["write-tree"], env)
-        saved = await in_tree(context, place, tree, base)
-        if other := await differing(context, saved, saved=True):
-            await _save_as_read(context, [one for one in saved if one.path in other], env)
-            tree = await _kept(context, ["write-tree"], env)
-        options = [option for parent in parents for option in ("-p", parent)]
-        commit = await _kept(context, ["commit-tree", *options, "-F", "-", tree], env, title)
-        name = f"{_SNAPSHOTS}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{commit[:8]}"
-        await _kept(context, ["update-ref", name, commit], env)
-    finally:
-        index.unlink(missing_ok=True)
-    return name
-
-
-async def _staged_beside_conflicts(context: ToolContext, place: Place, base: str, env: Mapping[str, str]) -> str:
-    """The tree of what is staged, with files in conflict as in a commit."""
-    staged = [one for one in await in_index(context, place, []) if one.status != "U"]
-    await _kept(context, ["read-tree", base or "--empty"], env)
-    await _kept(context, ["update-index", "-z", "--index-info"], env, index_info(staged))
-    return await _kept(context, ["write-tree"], env)
-
-
-async def _save_as_read(context: ToolContext, files: Sequence[Stored], env: Mapping[str, str]) -> None:
-    """Stage for a snapshot what is read of files here, where git has read something else.
-
-    A program changes them all the time, or their filter makes something else each time. Raises `ToolError` if a file
-    cannot be read, as when its folder became a link.
-    """
-    known = await conversions(context, [one.path for one in files], alone=True)
-    entries = []
-    async with aside(context, alone=True) as kept:
-        for one in files:
-            content = await content_of(context, one.path) if one.mode in FILE_MODES else None
-            given = known[one.path].attributes
-            made = content is not None and await kept.hash(one.path, content, given, keep=True)
-            if not made:
-                raise ToolError(f"Nothing was restored: {why_differing([one.path], 'git stash push')}")
-            entries.append(f"{one.mode} {made}\t{one.name}\0")
-    stdin = "".join(entries).encode("utf-8", "surrogateescape")
-    await _kept(context, ["update-index", "-z", "--index-info"], env, stdin)
-
-
-async def _kept(context: ToolContext, arguments: list[str], env: Mapping[str, str], stdin: bytes | None = None) -> str:
-    result = await keep(context, arguments, env, stdin=stdin)
-    if result.exit_code != 0:
-        said = failure(context, "Keeping a snapshot", result)
-        raise ToolError(f"Nothing was restored, because the uncommitted changes could not be saved first. {said}")
-    return result.output.decode("utf-8", "replace").strip()

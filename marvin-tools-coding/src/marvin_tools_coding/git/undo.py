@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,26 +19,26 @@ from marvin_core import (
 )
 
 from .contents import in_index, in_tree, put_back
+from .in_progress import Operation, files_in_progress, kept_operation, operation_of, resumed, steps_in_progress
 from .place import Place, remove_left
-from .running import failure, is_locked, keep, keep_unlocked, read, try_read
+from .running import failure, keep, read, try_read
+from .snapshots import stage_conflicts, staged_tree, staged_with_conflicts
 
 _LATEST = 10
 """The number of newest entries of a reflog in which a commit just made is looked for."""
-_IN_PROGRESS = (
-    *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD"),
-    *("sequencer/head", "sequencer/todo", "sequencer/opts", "sequencer/abort-safety"),
-)
-"""The files of an operation in progress that git removes once its commit, or the last of several, is made."""
 
 
 class Before(Record):
-    """A repository before a commit: the commit of its branch, and the staged tree, empty if unknown."""
+    """A repository before a commit: the commit of its branch, and the staged tree with files in conflict as in it."""
 
     head: str
     index: str
-    is_plain: bool
-    files: tuple[tuple[str, bytes], ...]
-    """The names and contents of files of a merge, cherry-pick or revert in progress."""
+    conflicts: Sequence[str]
+    """The entries of files in conflict."""
+    files: Mapping[str, bytes]
+    """The files of a merge, cherry-pick or revert in progress, by their names in the git directory."""
+    has_autostash: bool
+    """Whether git changes files as soon as the commit is made: those that it has put aside for the merge."""
 
 
 class Newest(Record):
@@ -56,44 +56,19 @@ async def newest(context: ToolContext, commit: str = "HEAD") -> Newest:
     return Newest(commit=commit, tree=tree, parents=parents)
 
 
-async def staged_tree(context: ToolContext, what: str) -> str:
-    """The tree of what is staged; empty during conflicts. Raises `ToolError` if another git changes it right now."""
-    result = await keep_unlocked(context, ["write-tree"])
-    if is_locked(result):
-        raise failure(context, what, result)
-    return result.output.decode().strip() if result.exit_code == 0 else ""
-
-
 async def state_before(context: ToolContext, place: Place) -> Before:
     """The current state of the repository. Raises `ToolError` if another git changes what is staged."""
-    head = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
-    index = await staged_tree(context, "git commit")
+    said = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
+    head = said.output.decode().strip() if said.exit_code == 0 else ""
+    index, conflicts = await staged_with_conflicts(context, place, "git commit", head, place.up or ".")
     await in_thread(lambda: remove_left(place.git_dir))
-    is_plain = not place.next_step()  # in a merge or a rebase, moving the branch back would not be enough
     return Before(
-        head=head.output.decode().strip() if head.exit_code == 0 else "",
+        head=head,
         index=index,
-        is_plain=is_plain,
-        files=() if is_plain else await in_thread(lambda: _in_progress(place.git_dir)),
+        conflicts=conflicts,
+        files=await in_thread(lambda: files_in_progress(place.git_dir)),
+        has_autostash=await in_thread((place.git_dir / "MERGE_AUTOSTASH").exists),
     )
-
-
-def _in_progress(git_dir: Path) -> tuple[tuple[str, bytes], ...]:
-    found = []
-    for name in _IN_PROGRESS:
-        with suppress(OSError), open_without_links(git_dir, name) as file:
-            found.append((name, file.read()))
-    return tuple(found)
-
-
-def resume(git_dir: Path, before: Before) -> None:
-    """Have a merge, cherry-pick or revert be in progress again, whose commit was undone."""
-    for name, content in before.files:
-        with suppress(OSError):
-            (git_dir / name).parent.mkdir(exist_ok=True)
-            descriptor = os.open(git_dir / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
-            with open(descriptor, "wb") as file:
-                file.write(content)
 
 
 async def forget(context: ToolContext, git_dir: Path, commit: str) -> None:
@@ -123,25 +98,43 @@ def _forget_first(git_dir: Path, commit: bytes) -> None:
             lock.unlink(missing_ok=True)
 
 
-def taken_back(made: Newest, before: Before, own: str) -> str:
-    """The new commit, and what was staged before it, as `take_back` takes it; empty if there is nothing to undo.
+async def taken_back(context: ToolContext, place: Place, made: Newest, before: Before, own: str) -> str:
+    """What `take_back` takes: the new commit, what was staged before it, and the operation in progress, if any.
 
     If somebody else has committed in between, what was staged before is not what they left staged.
 
     Args:
         own: the abbreviated name of the commit, as git has told it.
+
+    Returns:
+        Empty if there is nothing to undo, or it cannot be undone.
     """
-    if not made.commit or not before.is_plain:
+    if not made.commit or before.has_autostash:
         return ""
-    if made.parents == ([before.head] if before.head else []):
-        return f"{made.commit} {before.index}".rstrip()
-    return made.commit if own and made.commit.startswith(own) and len(made.parents) == 1 else ""
+    merged = before.files.get("MERGE_HEAD", b"").decode().split()
+    if list(made.parents) == [*filter(None, [before.head]), *merged]:
+        operation = await kept_operation(context, place, before.files, before.conflicts)
+        return "" if operation is None else f"{made.commit} {before.index} {operation}".rstrip()
+    is_plain = not before.files and not place.next_step()
+    return made.commit if is_plain and own and made.commit.startswith(own) and len(made.parents) == 1 else ""
+
+
+async def _check_since(context: ToolContext, place: Place, commit: str, head: Newest, kept: Operation) -> None:
+    """Refuse to undo a commit if somebody has committed or pushed since, or begun or continued a merge or rebase."""
+    if not kept.steps and (step := place.next_step()):  # `git merge --abort` would then discard what was committed
+        raise ToolError(f"The commit was not undone. {step}")
+    await _check_newest(context, commit, head, is_own=False)
+    if await in_thread(lambda: steps_in_progress(place.git_dir)) != kept.steps:
+        raise NeverUndone(
+            f"The commit was not undone: the operation in which {commit[:8]} was made has gone on since. Create a "
+            f"commit that reverts it: git revert {commit[:8]}"
+        )
 
 
 async def _check_newest(context: ToolContext, commit: str, head: Newest, *, is_own: bool) -> None:
     """Refuse to undo a commit that is not the newest one, or has been pushed."""
     why = ""
-    if head.commit != commit or (len(head.parents) > 1 and not is_own):
+    if head.commit != commit:
         why = (
             f"{commit[:8]} is no longer the newest commit of this branch. Switch to its branch, or create a commit "
             f"that reverts it: git revert {commit[:8]}"
@@ -175,36 +168,49 @@ async def _is_of_another_branch(context: ToolContext, commit: str) -> bool:
 
 
 async def undo_commit(
-    context: ToolContext, place: Place, commit: str, index: str, *, is_own: bool = False
+    context: ToolContext, place: Place, commit: str, index: str = "", operation: str = "", *, is_own: bool = False
 ) -> ToolResult:
     """Move the branch to the commit before, and stage what was staged before of all that was not staged since.
 
     Args:
-        is_own: whether the call that undoes it has made it; then it may be a merge.
+        operation: what `kept_operation` has kept.
+        is_own: whether the call that undoes it has made it.
 
     Raises:
-        NeverUndone: the commit is no longer the newest one of a branch, or was pushed.
+        NeverUndone: the commit is no longer the newest one of a branch, or was pushed, or a rebase has gone on since.
     """
     head = await newest(context)
-    await _check_newest(context, commit, head, is_own=is_own)
+    kept = await operation_of(context, operation)
+    if is_own:
+        await _check_newest(context, commit, head, is_own=True)
+    else:
+        await _check_since(context, place, commit, head, kept)
     if index and not is_own:
         await staged_tree(context, "Taking back the commit")  # another git may change it right now
-    move = ["update-ref", "-m", "git_commit: undone"]
-    back = ["HEAD", head.parents[0], commit] if head.parents else ["-d", "HEAD", commit]
-    moved = await keep(context, [*move, *back], {})
-    if moved.exit_code != 0:
-        raise failure(context, "Taking back the commit", moved)
+    async with resumed(place.git_dir, kept.files):
+        await _move_back(context, commit, head)
     said = f"Commit {commit[:8]} was undone; the files were not changed. git_status shows them."
     if index:
         try:
             since = {one.name for one in await in_index(context, place, [], commit)}
             changed = await in_tree(context, place, head.tree, index)
             await put_back(context, [one.committed for one in changed if one.name not in since])
+            await stage_conflicts(context, kept.conflicts, since)
         except ToolError as error:
             said += f"\n{error}"
         await keep(context, ["update-index", "-q", "--refresh"], {})
+    return ToolResult(content="\n".join(filter(None, (said, await _holders(context, commit), place.next_step()))))
+
+
+async def _move_back(context: ToolContext, commit: str, head: Newest) -> None:
+    back = ["HEAD", head.parents[0], commit] if head.parents else ["-d", "HEAD", commit]
+    moved = await keep(context, ["update-ref", "-m", "git_commit: undone", *back], {})
+    if moved.exit_code != 0:
+        raise failure(context, "Taking back the commit", moved)
+
+
+async def _holders(context: ToolContext, commit: str) -> str:
+    """Which branches and tags still have a commit; empty if none has."""
     held = ["for-each-ref", "--contains", commit, "--count=5", "--format=%(refname:short)", "refs/heads", "refs/tags"]
-    others = await try_read(context, held)
-    if names := others.output.decode("utf-8", "replace").split():
-        said += f"\nThese still have it: {', '.join(names)}."
-    return ToolResult(content=said)
+    others = (await try_read(context, held)).output.decode("utf-8", "replace").split()
+    return f"These still have it: {', '.join(others)}." if others else ""

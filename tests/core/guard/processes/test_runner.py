@@ -342,6 +342,54 @@ def test_a_second_cancel_does_not_save_the_processes(tmp_path: Path, name: str) 
 
 
 @anywhere_too
+@pytest.mark.parametrize("script", ["trap 'sleep 0.7; echo done >done; exit 1' INT; {} 300", "{} 300; exit 1"])
+def test_an_interrupted_program_may_clean_up_for_longer_than_others(tmp_path: Path, name: str, script: str) -> None:
+    """As on Ctrl+C: hooks of a commit restore changes, although the program that started them ends at once."""
+    (tmp_path / "hook").write_text(script.format(name))
+
+    async def use(runner: ProcessRunner) -> None:
+        call = asyncio.create_task(runner.run(["sh", "-c", "sh ./hook; exit 1"], interrupt=True))
+        await until(lambda: len(living(name + "\x00300")) == 1)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert not living(name)
+
+    with_runner(tmp_path, use, Timeouts(interrupt=FAR))
+    assert (tmp_path / "done").exists() == ("done" in script)
+
+
+@anywhere_too
+@pytest.mark.parametrize("again", [False, True])
+def test_what_ignores_interrupts_is_ended_all_the_same(tmp_path: Path, name: str, *, again: bool) -> None:
+    """I25: nothing of a cancelled call is left, whatever its programs ignore."""
+
+    async def use(runner: ProcessRunner) -> None:
+        script = f"trap '' INT TERM; {name} 300 & setsid {name} 300"
+        call = asyncio.create_task(runner.run(["sh", "-c", script], interrupt=True))
+        await until(lambda: len(living(name + "\x00300")) == 2)
+        call.cancel()
+        if again:
+            await asyncio.sleep(0.05)
+            call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    with_runner(tmp_path, use, Timeouts(interrupt=0.3))
+    assert not living(name)
+
+
+def test_what_an_interruptible_program_leaves_does_not_delay_it(tmp_path: Path, name: str) -> None:
+    async def use(runner: ProcessRunner) -> None:
+        result = await runner.run(["sh", "-c", f"{name} 300 & exit 3"], interrupt=True)
+        assert result.exit_code == 3
+        assert result.elapsed < FAR
+        assert not living(name)
+
+    with_runner(tmp_path, use, Timeouts(interrupt=2 * FAR))
+
+
+@anywhere_too
 def test_normal_end_leaves_nothing(tmp_path: Path, name: str) -> None:
     """I25: what a program left in the background, escaped or not, ends with the call and delays it little."""
 

@@ -41,6 +41,7 @@ class CallProcesses:
         keep_output: bool = False,
         on_output: Callable[[str], None] | None = None,
         title: str = "",
+        interrupt: bool = False,
     ) -> ProcessResult:
         """Run a program to its end, as the session's runner does."""
         with self._runner.counted(self._timer):
@@ -58,6 +59,7 @@ class CallProcesses:
                 keep_output=keep_output,
                 on_output=on_output,
                 title=title,
+                interrupt=interrupt,
                 as_typed=self._outside and not outside,
             )
         if result.held_back and result.held_back not in self.held_back:

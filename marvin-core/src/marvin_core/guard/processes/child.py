@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -108,8 +109,9 @@ class Child:
         self._left = 0.0
         self._holds = 0
         self._input = self._needed_output = -1
+        self._yields_to_interrupt = False
         self.grace = 0.0
-        """Seconds that a program with a held input has to end after the input closes; 0 if none is held."""
+        """Seconds that a program has to end itself once `let_go` was called."""
         self._loop = asyncio.get_running_loop()
         for descriptor in outputs:
             os.set_blocking(descriptor, False)
@@ -237,8 +239,16 @@ class Child:
         """The descriptor of the held input; -1 if there is none, or no longer."""
         return self._input
 
+    def yield_to_interrupt(self, grace: float) -> None:
+        """Have it be interrupted if it is ended early; then it has this many seconds to end itself."""
+        self._yields_to_interrupt, self.grace = True, grace
+
     def let_go(self) -> bool:
-        """Close a held input, so that the program ends itself; False if none is held, or it was closed before."""
+        """Close a held input or send an interrupt, so that the program ends itself; False if it did neither."""
+        if self._yields_to_interrupt and self.exit_code is None:
+            self._yields_to_interrupt = False
+            self.family.ask_to_end(signal.SIGINT)
+            return True
         held = bool(self.grace) and self._input >= 0
         if held:
             self._close_input()

@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, closing, suppress
+from contextlib import ExitStack, asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ...api.errors import ToolError
 from ...api.limits import Limits
 from ..search_path import ProgramSearch
+from .endings import Endings
 from .standstill import Standstill
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class ProcessRunner(Standstill):
         self._put_away: dict[str, KeptJob] = {}
         self._last_job = 0
         self._programs = ProgramSearch(child_env, lambda: folders.root)
-        self._endings: set[asyncio.Task[None]] = set()
+        self._endings = Endings(timeouts)
+        self._end, self.until = self._endings.end, self._endings.until
         self._closed = False
         self.apart: Callable[[], ApartJobs | None] = lambda: None
         """Returns the Marvins that outlive this one; those of this folder are listed and stopped like jobs. It is
@@ -95,6 +97,7 @@ class ProcessRunner(Standstill):
         keep_output: bool = False,
         on_output: Callable[[str], None] | None = None,
         title: str = "",
+        interrupt: bool = False,
         agent: AgentLife | None = None,
         as_typed: bool = False,
     ) -> ProcessResult:
@@ -112,11 +115,10 @@ class ProcessRunner(Standstill):
         from .outputs import KeptOutput, Reports
         from .program import title_of
 
-        begin = time.monotonic()
+        begin, where = time.monotonic(), cwd or self._folders.root
         output, errors = Capture(output_limit), Capture(output_limit)
         sinks: list[Sink] = [output] if merge_stderr else [output, errors]
         launcher = await self._launcher(outside=outside)
-        where = cwd or self._folders.root
         argv = self._programs.located(argv) if outside else argv
         if outside and not as_typed and agent is None:
             env = {"PATH": self._programs.outside, **(env or {})}
@@ -132,6 +134,8 @@ class ProcessRunner(Standstill):
                 child.expire_after(timeout)
             if enough is not None:
                 child.end_when(enough)
+            if interrupt:
+                child.yield_to_interrupt(self._timeouts.interrupt)
             job = await self._finished(child, title or title_of(argv), (output, errors) if leave_jobs else None)
         result = result_of(child, output, errors).replace(elapsed=time.monotonic() - begin, job=job)
         if kept is not None and kept.path is not None:
@@ -299,40 +303,6 @@ class ProcessRunner(Standstill):
             return self._keep_job(title, child, log, is_whole=False).id
         return ""
 
-    async def _end(self, child: Child) -> None:
-        """Make sure that no process of a call is alive. Costs next to nothing if there is none."""
-        if child.is_gone():
-            child.close()
-            return
-        ending = asyncio.ensure_future(self._kill(child))
-        self._endings.add(ending)
-        ending.add_done_callback(self._endings.discard)
-        # A second cancellation ends the wait; the killing continues.
-        await asyncio.shield(ending)
-
-    async def _kill(self, child: Child) -> None:
-        family, timeouts = child.family, self._timeouts
-        try:
-            if child.let_go():
-                await self.until(lambda: child.exited.is_set() and family.is_gone(), child.grace)
-            family.ask_to_end()
-            with suppress(TimeoutError):  # most programs end at once, before the next check
-                await asyncio.wait_for(child.exited.wait(), timeouts.kill_poll)
-            await self.until(child.is_gone, timeouts.terminate)
-        finally:
-            if not child.is_gone():
-                family.kill()
-            child.close()
-        await self.until(lambda: child.is_gone() or child.is_killed(), timeouts.kill_limit)
-
-    async def until(self, reached: Callable[[], bool], limit: float) -> None:
-        """Wait until a condition holds, or for this many seconds."""
-        deadline = time.monotonic() + limit
-        while True:
-            if reached() or time.monotonic() > deadline:
-                return
-            await asyncio.sleep(self._timeouts.kill_poll)
-
     def job_list(self) -> Sequence[Job]:
         """The jobs of this session, oldest first, then the background Marvins of its folder."""
         apart = self.apart()
@@ -387,7 +357,7 @@ class ProcessRunner(Standstill):
         """End all jobs and running calls, and start no more programs."""
         self._closed = True
         children = (self._end(child) for child in tuple(self._children))
-        await asyncio.gather(*children, self._end_jobs({**self._put_away, **self._jobs}), *self._endings)
+        await asyncio.gather(*children, self._end_jobs({**self._put_away, **self._jobs}), *self._endings.running)
         if self._sandbox is not None:
             await self._sandbox.close()
 

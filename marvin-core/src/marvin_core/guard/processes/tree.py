@@ -207,21 +207,21 @@ class Family:
         """Make it a job from now on: orphans without a marker belong to calls."""
         self._claims_orphans = False
 
-    def ask_to_end(self) -> None:
-        """Send SIGTERM to all, so that lock files and the like are cleaned up.
+    def ask_to_end(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Send SIGTERM or SIGINT to all, so that lock files and the like are cleaned up.
 
         The group gets it at once; otherwise parents get it before their children. A shell whose command ends first
         would continue with the next command.
         """
         reached: set[int] = set()
-        signalled = self._signal_group(signal.SIGTERM)
+        signalled = self._signal_group(number)
         if signalled and self._is_alone():
             return
-        self._chase(signal.SIGTERM, reached)
+        self._chase(number, reached)
         for entry in sorted(self._look()[0], key=lambda entry: entry.started):
             # A second signal would interrupt the handler of the first.
             if entry.pid not in reached and not (signalled and entry.group == self.pid):
-                self._signal(entry.pid, signal.SIGTERM)
+                self._signal(entry.pid, number)
 
     def kill(self) -> bool:
         """Send SIGKILL to all; returns whether there was anything to kill.
