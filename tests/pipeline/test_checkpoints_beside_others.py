@@ -53,31 +53,59 @@ def test_what_is_staged_and_in_no_file_is_kept(tmp_path: Path) -> None:
     sh(tmp_path, f"{BEGIN}; echo staged > part/a; echo new > part/n; git add .; echo file > part/a; rm part/n")
     sh(tmp_path, "echo 2 > other/a; git add other/a; echo 3 > shared")
     with checkpoints(tmp_path) as (made, loop):
-        kept = loop.run(made.keep_staged())
-        assert kept is not None
-        assert kept.files == ["part/a", "part/n"]
         loop.run(made.checkpoint("The pipeline starts"))
-        assert loop.run(made.keep_staged()) is None
+        (kept,) = made.kept
+        assert kept.files == ["part/a", "part/n"]
+        loop.run(made.checkpoint("The next one"))
+        assert len(made.kept) == 1
     assert sh(tmp_path, f"git show HEAD:part/a; git show {kept.ref}:part/a; git show {kept.ref}:part/n") == (
         "file\nstaged\nnew\n"
     )
     assert sh(tmp_path, f"git rev-parse {kept.ref}^") == sh(tmp_path, "git rev-parse HEAD^")
 
 
+def test_what_a_checkpoint_leaves_out_is_known_and_told_once(tmp_path: Path) -> None:
+    sh(tmp_path, f"{BEGIN}; mkdir -p env node_modules/x rust/target source/env .marvin/logs")
+    names = "env/pyvenv.cfg env/m.py node_modules/x/y rust/Cargo.toml rust/target/x source/env/m.py .marvin/logs/l"
+    sh(tmp_path, f"for name in {names}; do echo 1 > $name; done; echo '-----BEGIN PRIVATE KEY' > test.py")
+    sh(tmp_path, "echo 1 > part/a.sqlite; git add -f part/a.sqlite; echo 1 > b.sqlite")
+    with checkpoints(tmp_path) as (made, loop):
+        loop.run(made.checkpoint("One"))
+        told = made.newly_left_out()
+        sh(tmp_path, "echo 1 > c.sqlite; git add b.sqlite")
+        loop.run(made.checkpoint("Two"))
+        assert made.newly_left_out() == "c.sqlite (a database)"
+        assert list(made.left_out) == ["c.sqlite", "env/", "node_modules/", "rust/target/", "test.py"]
+    assert told == (
+        "b.sqlite (a database), env/ (usually ignored), node_modules/ (usually ignored), "
+        "rust/target/ (usually ignored), test.py (it contains a private key)"
+    )
+    new = sh(tmp_path, "git diff --name-only --diff-filter=A HEAD~2 HEAD").split()
+    assert new == ["b.sqlite", "part/a.sqlite", "rust/Cargo.toml", "source/env/m.py"]
+
+
 def test_conflicts_are_told_by_the_checkpoint(tmp_path: Path) -> None:
     sh(tmp_path, f"{BEGIN}; echo 1 > shared; git stash -q; echo 2 > shared; git commit -qam Two; git stash pop || true")
     with checkpoints(tmp_path) as (made, loop):
-        assert loop.run(made.keep_staged()) is None
         with pytest.raises(GitFault, match="conflicts that are not resolved: shared"):
             loop.run(made.checkpoint("The pipeline starts"))
+
+
+def test_what_is_staged_during_a_run_is_kept_too(tmp_path: Path) -> None:
+    sh(tmp_path, BEGIN)
+    with checkpoints(tmp_path) as (made, loop):
+        loop.run(made.checkpoint("The pipeline starts"))
+        sh(tmp_path, "echo staged > shared; git add shared; echo file > shared")
+        loop.run(made.checkpoint("After an agent"))
+        (kept,) = made.kept
+    assert sh(tmp_path, f"git show {kept.ref}:shared; git show HEAD:shared") == "staged\nfile\n"
 
 
 def test_before_the_first_commit_it_is_kept_too(tmp_path: Path) -> None:
     sh(tmp_path, "git init -qb main .; echo staged > a; git add a; echo file > a")
     with checkpoints(tmp_path) as (made, loop):
-        kept = loop.run(made.keep_staged())
-        assert kept is not None
         loop.run(made.checkpoint("The pipeline starts"))
+        (kept,) = made.kept
     assert sh(tmp_path, f"git show {kept.ref}:a; git show HEAD:a") == "staged\nfile\n"
 
 

@@ -44,18 +44,20 @@ def test_events_end_with_the_summary(marvin: Marvin, models: PipelineModels) -> 
     done.cost()
 
 
-def test_staged_parts_of_files_are_kept_and_named_at_the_beginning(marvin: Marvin, models: PipelineModels) -> None:
+def test_staged_parts_of_files_are_kept_and_what_is_left_out_is_named(marvin: Marvin, models: PipelineModels) -> None:
     git = ["git", "-C", str(marvin.project)]
     subprocess.run([*git, "init", "--quiet"], env=marvin.env, check=True)
     (marvin.project / "list.txt").write_text("staged\n")
     subprocess.run([*git, "add", "list.txt"], env=marvin.env, check=True)
     (marvin.project / "list.txt").write_text("not staged\n")
+    (marvin.project / "sample.sqlite").write_text("1\n")
     done = marvin.run(*FLAGS, "--prompt", PROMPT)
     assert done.code == 0, done.said
     assert "What is staged differs from the files: list.txt. The pipeline commits the files" in done.said
     (ref,) = re.findall(r"`git show (refs/marvin/snapshots/\S+)`", done.said)
     kept = subprocess.run([*git, "show", f"{ref}:list.txt"], env=marvin.env, capture_output=True, check=True)
     assert kept.stdout == b"staged\n"
+    assert done.said.count("Not committed: sample.sqlite (a database).") == 1
 
 
 @pytest.mark.parametrize(("flags", "reason", "code"), [((), "error", 1), (("--max-cost=0.0005",), "budget", 3)])

@@ -64,6 +64,23 @@ def test_a_review_in_whose_worktree_is_another_repository_keeps_it(
     assert marvin.git("show", f"{branch_of(marvin)}:means.py") == FIXED
 
 
+def test_a_review_that_left_new_files_out_of_its_commits_keeps_them(
+    marvin: Marvin, models: PipelineModels, project: Path
+) -> None:
+    """A made-up database of a test and a key in a new test are nowhere else."""
+    fixer = models.scripts[FIXER]
+    command = "mkdir node_modules; echo 1 | tee sample.sqlite > node_modules/x; echo '-----BEGIN PRIVATE KEY' > key.py"
+    models.scripts[FIXER] = lambda asked: (
+        called(("run_command", {"command": command})) if asked.step == 5 else fixer(asked)
+    )
+    done = marvin.run("pipeline", "review", ".", limit=300)
+    assert "passed" in done.text
+    assert "No commit contains these new files: sample.sqlite, key.py." in done.text
+    (tree,) = (project / ".marvin/worktrees").glob("review-*")
+    assert (tree / "sample.sqlite").read_text() == "1\n"
+    assert marvin.git("show", f"{branch_of(marvin)}:means.py") == FIXED
+
+
 def test_a_review_that_finds_nothing_leaves_nothing_behind(
     marvin: Marvin, models: PipelineModels, project: Path
 ) -> None:

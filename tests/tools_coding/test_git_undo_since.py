@@ -196,3 +196,12 @@ def test_a_file_that_was_brought_back_and_grew_is_not_removed(repo: Repo) -> Non
     repo.sh("echo USER >>d/x")
     assert "d was changed since then" in repo.refused()
     assert repo.sh("cat d/x") == "1\nUSER\n"
+
+
+def test_a_repository_in_a_restored_folder_holds_up_no_undo(repo: Repo) -> None:
+    """git restores nothing in it, and its files were there before."""
+    repo.sh("mkdir f; echo 1 >f/x; git add f; git commit -qm Second; echo 2 >f/x; git init -q f/own")
+    repo.sh("cd f/own; echo n >n; git add n; git commit -qm Own")
+    assert not repo.runner.call(git_checkout, target="HEAD", path="f").is_error
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("cat f/x f/own/n; git status -s") == "2\nn\n M f/x\n?? f/own/\n"

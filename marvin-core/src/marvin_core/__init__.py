@@ -216,7 +216,7 @@ if TYPE_CHECKING:
     )
     from .api.ui import UI, AsksSecrets, AsksText, CliContext, CopiesText, Lead, OpensEditors, PicksChoices, RunControl
     from .guard.files.key_files import is_key_file
-    from .guard.files.no_links import open_without_links, opened_folder, own_folder
+    from .guard.files.no_links import is_there, open_without_links, opened_folder, own_folder
     from .guard.files.worktree_folders import remove_worktree, remove_worktree_locks
     from .guard.processes.apart import ApartJobs, ApartOrder
     from .kit.addresses import web_address
@@ -237,7 +237,7 @@ if TYPE_CHECKING:
     from .kit.files.committable import (
         HABITUALLY_IGNORED,
         KEY_SAMPLE,
-        is_usually_ignored,
+        usually_ignored,
         why_content_left_out,
         why_left_out,
     )
@@ -325,7 +325,7 @@ _NAMES_IN = {
     "api.ui": "UI AsksSecrets AsksText CliContext CopiesText Lead OpensEditors PicksChoices RunControl",
     "guard.files.key_files": "is_key_file",
     "guard.processes.apart": "ApartJobs ApartOrder",
-    "guard.files.no_links": "open_without_links opened_folder own_folder",
+    "guard.files.no_links": "is_there open_without_links opened_folder own_folder",
     "guard.files.worktree_folders": "remove_worktree remove_worktree_locks",
     "kit.addresses": "web_address",
     "kit.editing.applying": "edit_files",
@@ -337,7 +337,7 @@ _NAMES_IN = {
     "kit.editing.snapshot": "place_of",
     "kit.editing.whole_files": "AppendedText WrittenFile append_to_file write_text_file",
     "kit.fetching": "Fetched RequestOptions delete fetch fetch_json open_url post post_json",
-    "kit.files.committable": "HABITUALLY_IGNORED KEY_SAMPLE is_usually_ignored why_content_left_out why_left_out",
+    "kit.files.committable": "HABITUALLY_IGNORED KEY_SAMPLE usually_ignored why_content_left_out why_left_out",
     "kit.files.diffs": "unified_diff",
     "kit.files.encodings": "binary_kind count_lines image_type",
     "kit.files.finding": "FoundFile FoundFiles find_files",
@@ -637,8 +637,8 @@ __all__ = [
     "is_key_file",
     "is_locked",
     "is_patch",
+    "is_there",
     "is_topic",
-    "is_usually_ignored",
     "near_names",
     "numbered",
     "one_line",
@@ -663,6 +663,7 @@ __all__ = [
     "tool",
     "unified_diff",
     "update_file",
+    "usually_ignored",
     "web_address",
     "why_content_left_out",
     "why_left_out",

@@ -32,7 +32,10 @@ _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     # cloud.google.com, "Manage API keys".
     "a Google API key": (("AIza",), rf"{_BEGINS}AIza{_WORD}{{35}}"),
     # docs.slack.dev, "Tokens".
-    "a Slack token": (("xox", "xapp-"), rf"{_BEGINS}(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{{10,}}"),
+    "a Slack token": (
+        ("xox", "xapp-"),
+        rf"{_BEGINS}(?:xox[abeoprs]|xapp)-(?=[A-Za-z0-9-]{{0,80}}\d)[A-Za-z0-9-]{{10,}}",
+    ),
     # docs.stripe.com, "API keys".
     "a Stripe key": (("k_live_",), rf"{_BEGINS}[sr]k_live_[A-Za-z0-9]{{16,}}"),
     # docs.gitlab.com, "Token overview", token prefixes.
@@ -49,8 +52,9 @@ _KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
     ),
 }
 """Patterns of keys: strings of which each key contains one, and the expression for a whole key."""
-_EXAMPLE = "EXAMPLE"
-"""The end of each access key in the documentation of AWS."""
+_EXAMPLE = r"EXAMPLE$|([B-Zb-z0-9])\1{7}"
+"""The end of each access key in the documentation of AWS, and the x's of placeholders: nothing that is random has one
+character eight times in a row. In private keys, `A` and `/` may be repeated."""
 _PARTS = tuple(part for parts, _ in _KINDS.values() for part in parts)
 _WITH_SIGN = {sign: tuple(part for part in _PARTS if sign in part) for sign in "_-"}
 _WITHOUT_SIGN = tuple(part for part in _PARTS if not any(sign in part for sign in _WITH_SIGN))
@@ -70,7 +74,7 @@ def key_in(text: str) -> str:
 
     for kind, (parts, pattern) in _KINDS.items():
         if any(part in text for part in parts) and any(
-            not found[0].endswith(_EXAMPLE) for found in re.finditer(pattern, text)
+            not re.search(_EXAMPLE, found[0]) for found in re.finditer(pattern, text)
         ):
             return kind
     return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from marvin_core import (
     GIT_ALONE,
+    HABITUALLY_IGNORED,
     Processes,
     ProcessResult,
     ToolError,
@@ -124,7 +125,7 @@ class Place:
 
         It stays if a tracked file has uncommitted changes, or no branch has the commits of an agent.
 
-        Other files left there are caches, logs and the like, which are never committed.
+        Other files left there are caches and the like, which are fetched or generated, or ignored.
         """
         tree = Place(Path(order.tree), self._processes, self._timeout)
         for name in _OWN:  # Marvin's own files are not code
@@ -247,6 +248,18 @@ def _hide(tree: Path) -> None:
             _ignore_all(folder)
         finally:
             os.close(folder)
+
+
+def check_left_out(left_out: Iterable[str]) -> None:
+    """Refuse to count everything as committed if the last checkpoint left out files that cannot be made again.
+
+    Raises:
+        ToolError: it did.
+    """
+    names = [name for name in left_out if name.rstrip("/").rpartition("/")[2] not in HABITUALLY_IGNORED]
+    if names:
+        rest = f" and {len(names) - _SHOWN:,} more" if names[_SHOWN:] else ""
+        raise ToolError(f"No commit contains these new files: {', '.join(names[:_SHOWN])}{rest}.")
 
 
 def _ignore_all(folder: int) -> None:

@@ -27,7 +27,7 @@ from ..run.upstream import copy_upstream
 from ..settings import PipelineSettings
 from ..state import PipelineState
 from .focus import focus_text
-from .places import Place
+from .places import Place, check_left_out
 from .records import HISTORY, NAME, PHASE, JobState, ReviewJob, ReviewJobs, ReviewOrder
 from .texts import job_text
 
@@ -233,6 +233,7 @@ class ReviewWork:
             await git.checkpoint("The end of the review")
             commits = await place.tidy(order)
             await place.check_repositories(order)
+            check_left_out(git.left_out)
         except MarvinError as error:
             self._control.warn(str(error))
             end = end.replace(reason=f"{end.reason} {error} What is not committed is in {order.tree}.")

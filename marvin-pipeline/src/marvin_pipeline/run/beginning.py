@@ -29,8 +29,6 @@ _LOCK = "logs/pipeline.lock"
 _AT_ONCE = Timeouts(lock=0.0)
 _LONGEST = 1_000_000
 """Bytes of a request at most."""
-_SHOWN = 10
-"""Files that a message names."""
 
 
 class Busy(MarvinError):
@@ -169,13 +167,8 @@ async def begin(control: RunControl, request: PipelineRequest, settings: Pipelin
         carried=await in_thread(lambda: carried(files, filter(state.is_done, PHASES))),
         upstream=upstream,
     )
-    if kept := await git.keep_staged():
-        some = ", ".join(kept.files[:_SHOWN]) + (f" and {len(kept.files) - _SHOWN} more" if kept.files[_SHOWN:] else "")
-        run.tell(
-            f"What is staged differs from the files: {some}. The pipeline commits the files; what was staged is kept. "
-            f"See it with `git show {kept.ref}`."
-        )
     journal.note("base", commit=await git.checkpoint("The pipeline starts"))
+    run.tell_of_checkpoints()
     if not await git.branch():
         run.tell(
             "HEAD is detached: the commits of this run are not on a branch. Create one with `git switch -c NAME` "

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from marvin_core import Processes, Record, Timeouts, in_thread, output_text
+from marvin_core import Processes, Record, Timeouts, in_thread, one_line, output_text
 
 from .git.commits import BETWEEN_COMMITS, Commits
 from .git.locks import identity
@@ -22,6 +22,7 @@ _SNAPSHOTS = "refs/marvin/snapshots"
 _DIFF = 60_000
 """Bytes of a diff for agents."""
 _KEPT = (b".marvin/", b".tickets/")
+_SHOWN, _NAME_LENGTH = 20, 200
 _UNFINISHED = {
     "MERGE_HEAD": ("merge", "git merge --abort"),
     "rebase-merge": ("rebase", "git rebase --abort"),
@@ -61,6 +62,11 @@ class Checkpoints:
     """
 
     def __init__(self, folder: Path, processes: Processes, timeout: float, timeouts: Timeouts | None = None) -> None:
+        self.left_out: Mapping[str, str] = {}
+        """What the last checkpoint left out: new files, and folders with a slash, each with the reason."""
+        self.kept: list[KeptStaged] = []
+        """What was staged and in no file when checkpoints were made."""
+        self._told = set[str]()
         self._folder = folder
         self._git = ProjectGit(folder, processes, timeout, timeouts or Timeouts())
 
@@ -110,10 +116,11 @@ class Checkpoints:
         ignored = await self._git.attempt("check-ignore", "--quiet", "--", ".")
         return ignored.exit_code != 0 or bool(await self._git.run("ls-files", "-z", "--", ".", limit=OUTPUT))
 
-    async def keep_staged(self) -> KeptStaged | None:
-        """Keep what is staged of files that have another content: the next checkpoint stages what the files have.
+    async def _keep_staged(self) -> None:
+        """Keep what is staged of files that have another content: a checkpoint stages what the files have.
 
-        Returns None if there is nothing of the kind. Raises `GitFault`.
+        Raises:
+            GitFault: git fails.
         """
         listed = ("diff", "--name-only", "--no-ext-diff", "--no-renames", "--relative", "-z")
         staged = await self._git.whole(*listed, "--cached", *ALL, limit=NAMES)
@@ -121,7 +128,7 @@ class Checkpoints:
         names = {*filter(None, staged.split(b"\0"))}.intersection(changed.split(b"\0"))
         made = await self._git.attempt("write-tree") if names else None
         if made is None or made.exit_code != 0:  # during conflicts there is no tree; the checkpoint refuses those
-            return None
+            return
         tree = made.output.decode().strip()
         head, who = await self.newest(), () if await self._knows_who() else _WHO
         parent = ("-p", head) if head else ()
@@ -129,13 +136,14 @@ class Checkpoints:
         commit = (await self._git.run(*arguments, who=who, stdin=b"Staged before the pipeline\n")).decode().strip()
         ref = f"{_SNAPSHOTS}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{commit[:8]}"
         await self._git.run("update-ref", ref, commit)
-        return KeptStaged(ref=ref, files=sorted(map(os.fsdecode, names)))
+        self.kept.append(KeptStaged(ref=ref, files=sorted(map(os.fsdecode, names))))
 
     async def checkpoint(self, message: str) -> str:
         """Commit all changes of the project; returns the newest commit, which is an old one without changes.
 
         New files that should not be committed, such as keys and logs, are left out, and so are the tickets.
-        Files that are staged outside of the project, in a repository around it, stay staged.
+        `left_out` has them without the tickets and files of `.marvin`. What is staged, and in no file, is kept in refs,
+        which `kept` has. Files that are staged outside of the project, in a repository around it, stay staged.
 
         Raises:
             GitFault: a merge or the like is not finished, or git fails.
@@ -149,6 +157,13 @@ class Checkpoints:
                 )
         return await self.newest()
 
+    def newly_left_out(self) -> str:
+        """What the last checkpoint left out, for people, without what this has returned before; empty if nothing is."""
+        new = [name for name in self.left_out if name not in self._told]
+        self._told.update(new)
+        shown = [f"{one_line(name, _NAME_LENGTH)} ({self.left_out[name]})" for name in new[:_SHOWN]]
+        return ", ".join(shown) + (f" and {len(new) - _SHOWN:,} more" if new[_SHOWN:] else "")
+
     async def _is_committed(self, message: str) -> bool:
         """Commit all changes; returns false if somebody else has committed meanwhile.
 
@@ -157,7 +172,10 @@ class Checkpoints:
         """
         head = await self.newest()
         await self._refuse_unfinished()
-        await Staging(self._git).stage()
+        await self._keep_staged()
+        staging = Staging(self._git)
+        await staging.stage()
+        self.left_out = staging.left_out
         await self._refuse_unfinished()
         index, base = await self._git.index(), (head,) if head else ()
         seen = await in_thread(lambda: identity(index))

@@ -33,6 +33,9 @@ _NO_MOCKS = (
     "wrong.\n"
 )
 
+_SHOWN = 10
+"""Files that a message names."""
+
 
 class AgentFailed(MarvinError):
     """A required agent did not finish."""
@@ -146,6 +149,19 @@ class Run(Record):
         from ..evidence.ci.github import harmless
 
         self.control.warn(harmless(text) if self.control.config.github else text)
+
+    def tell_of_checkpoints(self) -> None:
+        """Report what checkpoints left out, and what of staged files they have not committed, each once in a run."""
+        while self.git.kept:
+            kept = self.git.kept.pop(0)
+            names = ", ".join(kept.files[:_SHOWN])
+            names += f" and {len(kept.files) - _SHOWN} more" if kept.files[_SHOWN:] else ""
+            self.tell(
+                f"What is staged differs from the files: {names}. The pipeline commits the files; what was staged is "
+                f"kept. See it with `git show {kept.ref}`."
+            )
+        if names := self.git.newly_left_out():
+            self.tell(f"Not committed: {names}. The pipeline commits such a file if you stage it: git add -f FILE")
 
     async def _asked(self, task: AgentTask, role: str, phase: str) -> AgentResult:
         other = self.settings.fallback.get(_role(role).tier)

@@ -95,6 +95,7 @@ class Runner:
             await in_thread(partial(carry, run.files, phase, end.carried))
             await in_thread(partial(run.state.save, phase))
             await run.git.checkpoint(f"{phase}: {MEANINGS[phase]} ({end.outcome})")
+            run.tell_of_checkpoints()
             await self._reports.begun()
 
     async def _phase(self, phase: str) -> PhaseEnd:

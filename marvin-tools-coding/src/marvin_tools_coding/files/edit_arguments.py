@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from posixpath import normpath
 from typing import Any
 
 from marvin_core import FilePatch, Hunk, Record, ToolError, is_patch, read_patch
@@ -115,13 +116,23 @@ def _patch_text(given: EditArguments) -> str | None:
 
 def _is_patch_of(text: str, path: str | None) -> bool:
     """Whether a text is a patch, and of no other file than the one that is named: it may be the content of that."""
-    return is_patch(text) and (path is None or all(patch.path == path for patch in read_patch(text, path)))
+    return is_patch(text) and (path is None or _files_of(text, path) <= {normpath(path)})
+
+
+def _files_of(text: str, path: str) -> set[str]:
+    return {normpath(patch.path) for patch in read_patch(text, path)}
 
 
 def _replacement(given: EditArguments) -> FilePatch:
     path, old, new = given.path, given.old, given.new
     if path is None:
         raise ToolError(f"path is missing: name the file to change. {_CORRECT}")
+    if old is None and new and is_patch(new):
+        files = ", ".join(sorted(_files_of(new, path)))
+        raise ToolError(
+            f"new_str is a patch of {files}, and path is {path}; nothing was changed. "
+            "To apply the patch, pass only patch. To write it to a file, use create_file."
+        )
     if old is None:
         raise ToolError(f"old_str is missing: give the exact text to replace. {_CORRECT}")
     if new is None:

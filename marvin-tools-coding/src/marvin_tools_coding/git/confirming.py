@@ -12,12 +12,11 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import BinaryIO
 
-from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread, open_without_links
+from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread, is_there, open_without_links
 
 from .aside import Aside, aside
 from .contents import unchecked
 from .conversions import Conversion, content_of, conversions, converted, lfs_pointer
-from .here import is_there
 from .running import DIFF_LIMIT, try_read
 
 _TRIES = 3

@@ -1,12 +1,11 @@
-"""What lies in the working directory, reached through no link."""
+"""Errors of git without the names of files that are not in the working directory."""
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
-from marvin_core import opened_folder
+from marvin_core import is_there
 
 _UNREAD = re.compile(
     r"^((?:error|fatal|warning): .*?(?:\bopen\(|\b(?:unable to|could not|cannot|failed to) "
@@ -28,17 +27,6 @@ _BEGUN = re.compile(
 )
 """What git says of a file that it found in a folder, before and after its name."""
 _GONE = r"\1a file that is not here"
-
-
-def is_there(root: Path, path: str) -> bool:
-    """Whether a file, folder or link is there, reached through no link."""
-    folder, _, name = path.rstrip("/").rpartition("/")
-    try:
-        with opened_folder(root, folder) as descriptor:
-            os.lstat(name, dir_fd=descriptor)
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def without_names_elsewhere(root: Path, said: str) -> str:

@@ -10,7 +10,7 @@ from marvin_core import Field, ProcessResult, ToolContext, ToolError, in_thread,
 
 from .adapters import BLAME_NAMES, GIT_IGNORED, SHOW_NAMES, blame_arguments, show_arguments
 from .place import Place, find
-from .running import DIFF_LIMIT, LIST_LIMIT, WITHOUT_INDEX, hash_of, read, try_read
+from .running import DIFF_LIMIT, LIST_LIMIT, WITHOUT_INDEX, failure, hash_of, read, try_read
 
 _HEADER = "commit %H%d%nParents: %p%nAuthor: %an <%ae>%nDate:   %ad%n%n%w(0,4,4)%B%w()"
 _PATCH = ("--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
@@ -132,6 +132,8 @@ async def git_blame(
     result = await try_read(context, [*options, "--", located], 2 * LIST_LIMIT, stdin=content)
     result = result.replace(output=result.output.replace(*_UNCOMMITTED))
     if result.exit_code != 0:
+        if b"promisor remote" in result.stderr:
+            raise failure(context, "git blame", result)
         raise await _no_blame(context, path, located, result.stderr)
     how = "Pass start_line and end_line for a part."
     return _cut(result, LIST_LIMIT, how)

@@ -40,6 +40,13 @@ async def commit_of(context: ToolContext, target: str) -> str:
     return (await try_read(context, asked)).output.decode().strip()
 
 
+async def has_path(context: ToolContext, place: Place, commit: str, located: str) -> bool:
+    """Whether a commit has a path. A partial clone may not have its content yet."""
+    whole = place.name_of(located)
+    listed = ["ls-tree", "-z", "--full-tree", commit, "--", *filter(None, [whole])]
+    return not whole or bool(await names(context, "git checkout", listed))
+
+
 async def check_restore(context: ToolContext, located: str, commit: str) -> None:
     """Refuse to restore a path from a commit if no snapshot of it could keep what would be replaced."""
     if found := await in_thread(lambda: _file_above(context.paths.root, located)):
@@ -60,7 +67,8 @@ async def replaced_by(context: ToolContext, place: Place, located: str, commits:
     """
     if not commits[0]:
         return [located]
-    root, files = context.paths.root, within(await in_tree(context, place, commits[1], commits[0]), [located])
+    root, found = context.paths.root, within(await in_tree(context, place, commits[1], commits[0]), [located])
+    files = [one for one in found if one.mode != SUBMODULE]  # git restores nothing in another repository
     missing = await in_thread(lambda: {one.path for one in files if one.is_new and not is_file_there(root, one.path)})
     known = {one.path for one in files if one.is_deleted}
     if new := await in_thread(lambda: [path for path in _files_below(root, missing) if path not in known]):

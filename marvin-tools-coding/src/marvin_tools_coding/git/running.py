@@ -63,6 +63,10 @@ _ELSEWHERE = (
     "run_command: git switch, or git checkout]"
 )
 _ADVICE = {
+    "from promisor remote": (
+        "This clone is partial, and what is needed is not in it. Tools that read fetch nothing. To fetch all, "
+        "run_command: git fetch --refetch --no-filter"
+    ),
     "dubious ownership": (
         "The repository belongs to another user, so git refuses it. If the user trusts it, run_command: "
         "git config --global --add safe.directory {root}"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import accumulate
-from pathlib import Path
 
 from marvin_core import (
     HABITUALLY_IGNORED,
@@ -16,15 +14,18 @@ from marvin_core import (
     ToolContext,
     ToolError,
     in_thread,
-    is_usually_ignored,
+    is_there,
+    usually_ignored,
     why_content_left_out,
     why_left_out,
 )
 
-from .here import is_there
 from .place import Place
 from .running import failure, literal, names, try_write, write
 
+_REPOSITORY, _REFUSED = "/ (another repository)", " (git refuses its name)"
+_IGNORING = re.compile(rb"^Ignoring path (.+)$", re.MULTILINE)
+"""What git says of a file that it does not stage, such as `git~1`, which is `.git` for another system."""
 _NEVER = re.compile(r"(?:^|/)\.marvin/(?:logs|memories|undo|worktrees)(?:/|$)")
 _SHOWN = 20
 
@@ -40,18 +41,32 @@ class Staged(Record):
         """What was left out, and how to include it; empty if nothing was."""
         if not self.left_out:
             return ""
-        never = sum(map(is_never_committed, self.left_out))
-        how = "" if never == len(self.left_out) else "To commit such a file, add it to paths. "
-        own = " Marvin's own files are never committed." if never else ""
-        return (
-            f"Left out, not committed: {shortened(self.left_out)}. {how}To avoid this message, add it to .gitignore."
-            f"{own}"
+        own, repositories, refused = (
+            sum(map(test, self.left_out)) for test in (is_never_committed, _is_repository, _is_refused)
         )
+        can_be_named = own + repositories + refused < len(self.left_out)
+        told = (
+            f"Left out, not committed: {shortened(self.left_out)}.",
+            "To commit such a file, add it to paths." if can_be_named else "",
+            "git commits no file with such a name: rename it." if refused else "",
+            "To avoid this message, add it to .gitignore.",
+            "Marvin's own files are never committed." if own else "",
+            "To have a repository as a submodule, run_command: git submodule add URL FOLDER" if repositories else "",
+        )
+        return " ".join(filter(None, told))
 
 
 def is_never_committed(path: str) -> bool:
     """Whether a path is one of Marvin's logs, memories, undo copies or worktrees."""
     return _NEVER.search(path) is not None
+
+
+def _is_repository(left_out: str) -> bool:
+    return left_out.endswith(_REPOSITORY)
+
+
+def _is_refused(left_out: str) -> bool:
+    return left_out.endswith(_REFUSED)
 
 
 def shortened(items: Sequence[str]) -> str:
@@ -85,24 +100,20 @@ async def stage(context: ToolContext, place: Place, paths: Sequence[str]) -> Sta
             if tried.exit_code != 0:
                 raise failure(context, "git add", tried.replace(output=b""))  # a list of files, which may lie outside
     await write(context, "git add", ["add", "--update", "--", *literal(folders)])
-    await _stage_new(context, kept)
-    return Staged(left_out=tuple(left_out))
+    return Staged(left_out=(*left_out, *await _stage_new(context, kept)))
 
 
-async def _stage_new(context: ToolContext, new: Sequence[str]) -> None:
-    """Stage new files and, as git lists them with a slash, repositories. One that is gone meanwhile is passed over.
+async def _stage_new(context: ToolContext, new: Sequence[str]) -> list[str]:
+    """Stage new files, and return those that git refuses, with the reason. One that is gone meanwhile is passed over.
 
     `git add` compares each file with each path: of 20,000 that takes 8 s, and of 100,000 minutes.
     """
-    repositories = [name for name in new if name.endswith("/")]
-    if repositories:
-        stdin = "\0".join(literal(repositories)).encode("utf-8", "surrogateescape")
-        await write(context, "git add", ["add", "--pathspec-from-file=-", "--pathspec-file-nul"], stdin=stdin)
-    if files := [name for name in new if not name.endswith("/")]:
-        stdin = "\0".join(files).encode("utf-8", "surrogateescape")
-        await write(
-            context, "git add", ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], stdin=stdin
-        )
+    if not new:
+        return []
+    arguments = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]
+    stdin = "\0".join(new).encode("utf-8", "surrogateescape")
+    said = await write(context, "git add", arguments, stdin=stdin)
+    return [f"{name.decode('utf-8', 'surrogateescape')}{_REFUSED}" for name in _IGNORING.findall(said.stderr)]
 
 
 def _is_folder(context: ToolContext, path: str) -> bool:
@@ -122,7 +133,7 @@ async def _sorted(context: ToolContext, folders: Sequence[str]) -> tuple[list[st
     excluded = [f"--exclude={name}/" for name in HABITUALLY_IGNORED]
     others, habitual = [path for path in folders if not _is_habitual(path)], list(filter(_is_habitual, folders))
     root, listed = context.paths.root, await _new(context, excluded, others)
-    within = await in_thread(lambda: _usually_ignored(root, listed, folders))
+    within = await in_thread(lambda: usually_ignored(listed, partial(is_there, root), folders))
     new = [name for name in listed if not within[name.rpartition("/")[0]]]
     new += await _new(context, [], habitual)
     unusual = [f"{name}/" for name in sorted({*within.values()} - {""})]
@@ -131,20 +142,6 @@ async def _sorted(context: ToolContext, folders: Sequence[str]) -> tuple[list[st
     reasons |= await in_thread(lambda: {name: "usually ignored" for name in unusual if is_there(root, name)})
     left_out = [f"{name} ({reason})" for name, reason in reasons.items() if reason]
     return [name for name, reason in reasons.items() if not reason], left_out
-
-
-def _usually_ignored(root: Path, new: Sequence[str], told: Sequence[str]) -> Mapping[str, str]:
-    """For each folder of new files, the topmost one from it that is usually ignored and not told; else empty."""
-    known: dict[str, bool] = {}
-    found = {}
-    for folder in {name.rpartition("/")[0] for name in new}:
-        above = [*accumulate(folder.split("/"), "{}/{}".format)] if folder else []
-        for one in above:
-            if one not in known:
-                is_told = any(f"{path}/".startswith(f"{one}/") for path in told)
-                known[one] = not is_told and is_usually_ignored(one, partial(is_there, root))
-        found[folder] = next(filter(known.__getitem__, above), "")
-    return found
 
 
 async def _new(context: ToolContext, excluded: Sequence[str], folders: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ from marvin_core import (
     ToolResult,
     call_of,
     in_thread,
+    is_there,
     output_text,
     tool,
 )
@@ -29,10 +30,9 @@ from .contents import (
     put_back,
     unchecked,
 )
-from .here import is_there
 from .inspecting import changes_since
 from .place import Place, find
-from .replacing import check_restore, check_switch, commit_of, replaced_by
+from .replacing import check_restore, check_switch, commit_of, has_path, replaced_by
 from .restaging import within
 from .running import (
     LIST_LIMIT,
@@ -204,8 +204,7 @@ async def _restored(context: ToolContext, place: Place, target: str, path: str, 
     commit = await hash_of(context, target)
     await _check_as_expected(context, place, located, expected)
     is_saved = target.startswith(f"{SNAPSHOTS}/")
-    thing = f"{commit}:{place.name_of(located)}"
-    exists = (await try_read(context, ["cat-file", "-e", thing])).exit_code == 0
+    exists = await has_path(context, place, commit, located)
     if not exists and not (is_saved and expected):  # the user had deleted it before it was restored
         raise ToolError(f"There is no {path} in {target}, so nothing was restored. git_show(ref, path) shows a folder.")
     await check_restore(context, located, commit)
@@ -294,10 +293,7 @@ async def _check_as_expected(context: ToolContext, place: Place, located: str, e
 async def _head_with(context: ToolContext, place: Place, located: str) -> str:
     """The current commit if it contains the path, else empty."""
     before = await current(context)
-    if not before[1:]:
-        return ""
-    thing = f"{before[1]}:{place.name_of(located)}"
-    return before[1] if (await try_read(context, ["cat-file", "-e", thing])).exit_code == 0 else ""
+    return before[1] if before[1:] and await has_path(context, place, before[1], located) else ""
 
 
 def _way_back(snapshot: str, path: str) -> str:

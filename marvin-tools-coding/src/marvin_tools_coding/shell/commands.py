@@ -19,6 +19,11 @@ _FROM_INPUT = 'command=$(cat) && exec </dev/null && eval "unset command; $comman
 
 _PATCHING = re.compile(r"\s*(?:cd\s+\S+\s*&&\s*)?(apply_?patch)\s")
 """The beginning of a command that runs a program of Codex."""
+_NO_PATCHING = re.compile(r"\bapply_?patch: (?:command )?not found")
+_PATCHING_TOOL = (
+    "Call the tool apply_patch with the patch, with paths below the working directory: "
+    'apply_patch({"patch": "*** Begin Patch\\n..."}).'
+)
 
 _FILTER = "Filter it (grep, head, tail), or write it to a file and read parts of that."
 
@@ -80,6 +85,8 @@ async def run_command(
     )
     output = output_text(result.output, result.omitted, _rest(result, context.paths.root)).rstrip()
     ending = _timed_out(timeout) if result.timed_out else _ended(result)
+    if result.exit_code and _NO_PATCHING.search(output):
+        ending += f". {_PATCHING_TOOL}"
     aside = f"\n[{ending}]"
     details: dict[str, Any] = {"exit_code": result.exit_code, "elapsed": result.elapsed}
     if result.exit_code == 0 and not result.job:
@@ -91,10 +98,7 @@ def _check_patching(context: ToolContext, command: str) -> None:
     """Refuse a command that applies a patch with a program that is not there: a tool does it here."""
     found = _PATCHING.match(command)
     if found and is_patch(command) and context.processes.which(found[1]) is None:
-        raise ToolError(
-            "Nothing was run: there is no such program. Call the tool apply_patch with the patch, with paths below "
-            'the working directory: apply_patch({"patch": "*** Begin Patch\\n..."}).'
-        )
+        raise ToolError(f"Nothing was run: there is no such program. {_PATCHING_TOOL}")
 
 
 def _folder(context: ToolContext, cwd: str) -> Path | None:

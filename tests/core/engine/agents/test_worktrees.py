@@ -181,6 +181,19 @@ def test_keys_logs_and_large_files_stay_in_the_worktree(plain: TestRepository) -
     assert "removed" in plain.agent(lambda folder: plain.write("node_modules/x/y.js", "1", folder), ticket="t-2")
 
 
+def test_a_folder_that_a_program_made_stays_in_the_worktree(plain: TestRepository) -> None:
+    """Such as a virtual environment, whose files would all be merged."""
+
+    def work(folder: Path) -> None:
+        for name in ("env/pyvenv.cfg", "env/lib/m.py", "src/env/main.py", "target/x", "pom.xml"):
+            plain.write(name, "x = 1\n", folder)
+
+    told = plain.agent(work)
+    assert "Not committed: env/ (usually ignored), target/ (usually ignored)." in told
+    assert plain.git("ls-files", "env", "src", "target").split() == ["src/env/main.py"]
+    assert (plain.root / ".marvin/worktrees/t-1/env/lib/m.py").exists()
+
+
 @pytest.mark.parametrize("answered", [True, False])
 def test_a_repository_that_the_agent_committed_stays_in_the_worktree(plain: TestRepository, *, answered: bool) -> None:
     """The commit has none of its files: those are in the worktree only."""

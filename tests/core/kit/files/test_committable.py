@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from marvin_core import is_usually_ignored, why_content_left_out, why_left_out
+from marvin_core import usually_ignored, why_content_left_out, why_left_out
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,10 @@ from marvin_core import is_usually_ignored, why_content_left_out, why_left_out
         ("x.log.1", "a log"),
         ("x.log.2.gz", "a log"),
         ("npm-debug.log.123", "a log"),
+        ("x.log-20260101.gz", "a log"),
+        ("x.log.old", "a log"),
+        ("src/audit.log.ts", ""),
+        ("user.log.entity.ts", ""),
     ],
 )
 def test_names(name: str, reason: str) -> None:
@@ -73,6 +77,11 @@ def test_contents() -> None:
         ("xoxb-123456789012-abcdefghij", "it contains a Slack token"),
         ("sk-ant-api03-abcdefghij0123456789", "it contains an API key (sk-...)"),
         ('{"key": "-----BEGIN PRIVATE KEY-----\\nMII\\n-----END PRIVATE KEY-----"}', "it contains a private key"),
+        ("SLACK_TOKEN=xoxb-your-token-here", ""),
+        ("ghp_" + "x" * 36, ""),
+        ("AKIAXXXXXXXXXXXXXXXX", ""),
+        ("sk_live_" + "0" * 24, ""),
+        ("-----BEGIN PRIVATE KEY-----\\nAAAAAAAAAAAA////////\\n-----END PRIVATE KEY-----", "it contains a private key"),
         (".sk-folding-cube-and-other-classes { }", ""),
         ('if "-----BEGIN PRIVATE KEY-----" in text: return', ""),
         ("\0 sk-ant-api03-abcdefghij0123456789", ""),
@@ -84,26 +93,55 @@ def test_keys_in_a_text(content: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "there", "expected"),
+    ("folder", "marker", "expected"),
     [
         ("a/node_modules", "", True),
-        (".idea", ".idea", True),
-        (".vscode", ".vscode", False),
+        (".idea", "", True),
+        (".vscode", "", False),
         ("env", "env/pyvenv.cfg", True),
         ("env", "env/main.py", False),
+        ("env", "env/sub/pyvenv.cfg", False),
         ("a/target", "a/Cargo.toml", True),
         ("target", "pom.xml", True),
         ("a/target", "Cargo.toml", False),
         ("src", "Cargo.toml", False),
         ("out", "out/CACHEDIR.TAG", True),
         ("coverage", "coverage/lcov.info", True),
+        ("lcov", "lcov/lcov.info", False),
         ("coverage", "coverage/parser.py", False),
         ("dist", "dist/a.js", False),
     ],
 )
-def test_folders(folder: str, there: str, *, expected: bool) -> None:
-    """By the name, or by a file that shows that a program has made the folder."""
-    assert is_usually_ignored(folder, lambda path: path == there) is expected
+def test_folders(folder: str, marker: str, *, expected: bool) -> None:
+    """By the name, or by a file that shows that a program has made the folder. One beside it may be committed."""
+    new = [f"{folder}/deep/x", *filter(None, [marker])]
+    found = usually_ignored(new, lambda path: path == marker)
+    assert found[f"{folder}/deep"] == (folder if expected else "")
+    assert usually_ignored(new, lambda path: path == marker, [f"{folder}/deep"])[f"{folder}/deep"] == ""
+
+
+def test_of_nested_folders_the_topmost_one_counts() -> None:
+    new = ["a/env/pyvenv.cfg", "a/env/lib/node_modules/x", "a/b", "top", "a/repository/"]
+    assert usually_ignored(new, lambda path: False) == {
+        "": "",
+        "a": "",
+        "a/env": "a/env",
+        "a/env/lib": "a/env",
+        "a/env/lib/node_modules": "a/env",
+        "a/repository": "",
+    }
+
+
+def test_the_files_are_asked_only_beside_folders_that_may_be_made() -> None:
+    """20,000 folders took half a minute."""
+    asked: list[str] = []
+
+    def is_there(path: str) -> bool:
+        asked.append(path)
+        return False
+
+    usually_ignored([f"a/{number}/b/target/x" for number in range(3)], is_there)
+    assert sorted(asked) == [f"a/{number}/b/{name}" for number in range(3) for name in ("Cargo.toml", "pom.xml")]
 
 
 def test_a_made_up_token_keeps_a_file_out_only_where_that_is_told() -> None:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from ...api.record import Record
-from ...guard.files.no_links import READ, opened_folder
-from ...kit.files.committable import HABITUALLY_IGNORED, KEY_SAMPLE, is_marvins, why_content_left_out, why_left_out
+from ...guard.files.no_links import READ, is_there, opened_folder
+from ...kit.files.committable import (
+    HABITUALLY_IGNORED,
+    KEY_SAMPLE,
+    is_marvins,
+    usually_ignored,
+    why_content_left_out,
+    why_left_out,
+)
 from ...util.text import one_line
 from ...util.threads import in_thread
 from .git import Git, Repository, checked, text_of
@@ -100,7 +108,7 @@ async def commit_leftovers(
 ) -> Leftovers:
     """Commit changes on the current branch of the working tree.
 
-    New key files, logs, dumps, repositories and very large files are left out.
+    New key files, logs, dumps, repositories, very large files and folders that programs made are left out.
 
     Args:
         only: commit no other staged changes.
@@ -108,8 +116,7 @@ async def commit_leftovers(
     Raises:
         GitFailure: git fails.
     """
-    changed = [change for change in found if change.counts]
-    reasons = await in_thread(lambda: {change.name: _reason(at, change) for change in changed})
+    reasons = await in_thread(lambda: _reasons(at, [change for change in found if change.counts]))
     names = [name for name, reason in reasons.items() if not reason]
     left_out = tuple(f"{name} ({reason})" for name, reason in reasons.items() if reason)
     if not names:
@@ -142,6 +149,15 @@ def _message(ticket: str, count: int) -> str:
     files = "a file" if count == 1 else f"{count:,} files"
     trailer = f"\n\nTicket: {one_line(ticket, _TITLE)}" if ticket else ""
     return f"{title}Commit {files} that an agent left uncommitted{trailer}"
+
+
+def _reasons(at: Repository, changed: Sequence[Change]) -> Mapping[str, str]:
+    """The changes, and folders as a whole, each with the reason why it is left out; empty if it is not. Blocks."""
+    new = [change.name for change in changed if change.is_new]
+    within = usually_ignored(new, partial(is_there, at.top))
+    made = {name: f"{folder}/" for name in new if (folder := within[name.rpartition("/")[0]])}
+    reasons = {change.name: _reason(at, change) for change in changed if change.name not in made}
+    return reasons | dict.fromkeys(made.values(), "usually ignored")
 
 
 def _reason(at: Repository, change: Change) -> str:

@@ -96,6 +96,17 @@ def open_without_links(root: Path | str, path: str) -> BinaryIO:
         return os.fdopen(os.open(name, READ, dir_fd=descriptor), "rb")
 
 
+def is_there(root: Path | str, path: str) -> bool:
+    """Whether a file, folder or link is there, reached through no link."""
+    folder, _, name = path.rstrip("/").rpartition("/")
+    try:
+        with opened_folder(root, folder) as descriptor:
+            os.lstat(name, dir_fd=descriptor)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 @contextmanager
 def scanned(root: Path | str, path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
     """The entries of a folder, none if it cannot be read. An entry can be queried only within the block."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 
 from ...guard.files.key_files import is_key_file
 from ...guard.kept_texts import key_in
@@ -16,21 +17,15 @@ HABITUALLY_IGNORED = tuple(
     ).split()
 )
 """Folders that are usually ignored: their content is fetched or generated."""
-_FOLDERS = (
-    (".idea", ""),
-    ("", "pyvenv.cfg"),
-    ("", "CACHEDIR.TAG"),
-    ("target", "../Cargo.toml"),
-    ("target", "../pom.xml"),
-    ("coverage", "lcov.info"),
-    ("coverage", "coverage-final.json"),
-)
-"""Folders that are usually ignored as well: their names, or empty for any, and a file that has to be in or beside them.
-Their names alone do not tell that they can be made again."""
+_NAMED = frozenset((*HABITUALLY_IGNORED, ".idea"))
+_WITHIN = {"pyvenv.cfg": "", "CACHEDIR.TAG": "", "lcov.info": "coverage", "coverage-final.json": "coverage"}
+"""Files that show that a program has made the folder that they are in, which has this name, or any if it is empty."""
+_BESIDE = {"target": ("Cargo.toml", "pom.xml")}
+"""Names of folders, and the files beside them that show the same."""
 _NAMES = tuple(
     (re.compile(pattern), reason)
     for pattern, reason in (
-        (r".*\.log|.*\.log\.\w+(?:\.\w+)?|npm-debug\.log.*|nohup\.out", "a log"),
+        (r".*\.log(?:[._-](?:\d[\d_-]*|old|txt|json|gz|bz2|xz|zst|zip))*|nohup\.out", "a log"),
         (r".*\.(?:orig|rej|bak|swp|swo|undo)|.*~|\.#.*|#.*#|\.marvin-.*\.tmp", "a copy for undoing"),
         (r"core|core\.\d+|vgcore\.\d+|.*\.(?:core|dump|dmp|hprof|stackdump|heapsnapshot)|hs_err_pid.*", "a dump"),
         (
@@ -82,20 +77,36 @@ def why_left_out(name: str) -> str:
     return next(named, "") or next((reason for pattern, reason in _PATHS if pattern.fullmatch(path)), "")
 
 
-def is_usually_ignored(folder: str, is_there: Callable[[str], bool]) -> bool:
-    """Whether a folder of new files is usually ignored, from its path and the files that are in or beside it.
+def usually_ignored(new: Iterable[str], is_there: Callable[[str], bool], told: Sequence[str] = ()) -> Mapping[str, str]:
+    """For each folder with new files, and each one above it, the topmost one that is usually ignored; else empty.
+
+    A folder is known by its name, or by a file that shows that a program has made it.
 
     Args:
+        new: the paths of the new files, as git lists them.
         is_there: whether there is a file of that path.
+        told: paths that somebody has named. A folder that is, or has, one of them is not ignored.
     """
-    above, _, name = f"/{folder}".rpartition("/")
-    beside = f"{above}/".removeprefix("/")
-    places = (
-        beside + marker.removeprefix("../") if marker.startswith("../") else f"{folder}/{marker}".rstrip("/")
-        for only, marker in _FOLDERS
-        if only in ("", name)
-    )
-    return name in HABITUALLY_IGNORED or any(map(is_there, places))
+    parts = [(folder, base) for folder, _, base in (name.rpartition("/") for name in new)]
+    marked = {folder for folder, base in parts if _WITHIN.get(base) in ("", folder.rpartition("/")[2])}
+
+    def is_ignored(folder: str) -> bool:
+        above, slash, name = folder.rpartition("/")
+        is_made = (
+            name in _NAMED
+            or folder in marked
+            or any(is_there(f"{above}{slash}{marker}") for marker in _BESIDE.get(name, ()))
+        )
+        return is_made and not any(f"{path}/".startswith(f"{folder}/") for path in told)
+
+    found = {"": ""}
+    for folder in {folder for folder, _ in parts if folder}:
+        above = ""
+        for one in accumulate(folder.split("/"), "{}/{}".format):
+            if one not in found:
+                found[one] = found[above] or (one if is_ignored(one) else "")
+            above = one
+    return found
 
 
 def why_content_left_out(size: int, sample: bytes, *, is_told: bool = True) -> str:

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from marvin_core import KEY_SAMPLE, Record, opened_folder
@@ -36,12 +37,14 @@ class Batch(Record):
     gone: tuple[str, ...]
 
 
-def batches(root: Path, wanted: Iterable[tuple[str, bool]], left_out: Callable[[int, bytes], str]) -> Iterator[Batch]:
+def batches(
+    root: Path, wanted: Iterable[tuple[str, bool]], left_out: Callable[[str, int, bytes], str]
+) -> Iterator[Batch]:
     """What the files contain now, some at a time. Blocks.
 
     Args:
         wanted: the names, and whether a file is new. A new one that is gone or cannot be read is left out.
-        left_out: tells from the size and the beginning of a new file why it is left out; empty if it is not.
+        left_out: tells from the name, the size and the beginning of a new file why it is left out; empty if it is not.
 
     Raises:
         GitFault: a tracked file cannot be read.
@@ -81,9 +84,9 @@ def _tracked(root: Path, name: str) -> Entry | None:
         raise _fault(name, error.strerror or str(error)) from error
 
 
-def _new(root: Path, name: str, left_out: Callable[[int, bytes], str]) -> Entry | None:
+def _new(root: Path, name: str, left_out: Callable[[str, int, bytes], str]) -> Entry | None:
     try:
-        return _read(root, name, left_out)
+        return _read(root, name, partial(left_out, name))
     except (OSError, GitFault):
         return None
 

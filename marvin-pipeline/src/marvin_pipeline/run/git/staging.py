@@ -17,7 +17,15 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from marvin_core import GIT_PROGRAMS, Record, in_thread, why_content_left_out, why_left_out
+from marvin_core import (
+    GIT_PROGRAMS,
+    Record,
+    in_thread,
+    is_there,
+    usually_ignored,
+    why_content_left_out,
+    why_left_out,
+)
 
 from .locks import identity
 from .project_git import NAMES, GitFault, ProjectGit
@@ -27,6 +35,7 @@ _TICKETS = ".tickets/"
 ALL = ("--", ".", ":(exclude).tickets")
 """Commands in the sandbox do not see the tickets, and git would report them as deleted."""
 RAW = ("--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty")
+_MARVINS = ".marvin/"
 _LOCK = ".marvin/pipeline_state.lock"
 _SUBMODULE = b"160000"
 _COMMIT = re.compile(rb"^\+Subproject commit ([0-9a-f]{40,64})$", re.MULTILINE)
@@ -69,6 +78,8 @@ class Staging:
     """
 
     def __init__(self, git: ProjectGit) -> None:
+        self.left_out: dict[str, str] = {}
+        """New files, and folders with a slash, that were left out, each with the reason; without those in `.marvin`."""
         self._git = git
         self._index: Path | None = None
         self._seen: tuple[int, int] | None = None
@@ -77,7 +88,8 @@ class Staging:
     async def stage(self) -> None:
         """Stage all changes of the project.
 
-        New files that should not be committed, such as keys and logs, are left out, and so are the tickets.
+        New files that should not be committed, such as keys and logs, are left out, and so are folders that programs
+        made, such as `node_modules`, and the tickets.
 
         Raises:
             GitFault: git fails, a tracked file cannot be read, or one has a conflict.
@@ -94,6 +106,7 @@ class Staging:
         await self._stage()
 
     async def _stage(self) -> None:
+        self.left_out.clear()
         changes = await self._changes()
         if not changes.tracked and not changes.new:
             return
@@ -107,7 +120,7 @@ class Staging:
             *((name, True) for name in changes.new),
         ]
         filtered = await self._filtered([name for name, _ in files])
-        found = batches(self._git.folder, sorted(files, key=_order), partial(why_content_left_out, is_told=False))
+        found = batches(self._git.folder, sorted(files, key=_order), self._why_left_out)
         while (batch := await in_thread(lambda: next(found, None))) is not None:
             gone = [b"0 %b\t%b" % (changes.none, prefix + os.fsencode(name)) for name in batch.gone]
             is_apart = {entry.name: entry.name in filtered or len(entry.content) > _LARGE for entry in batch.entries}
@@ -138,8 +151,32 @@ class Staging:
                 f"There are too many new files in {self._git.folder} for git to record. Add folders that should not be "
                 "committed to .gitignore, and run the pipeline again."
             )
-        names = (os.fsdecode(name) for name in listed.output.split(b"\0") if name)
-        return [name for name in names if not name.startswith(_TICKETS) and name != _LOCK and not why_left_out(name)]
+        names = [os.fsdecode(name) for name in listed.output.split(b"\0") if name]
+        return await in_thread(lambda: self._chosen(names))
+
+    def _chosen(self, names: Sequence[str]) -> list[str]:
+        """Those of the new files that belong into a commit, from their names. Blocks."""
+        within = usually_ignored(names, partial(is_there, self._git.folder))
+        chosen = []
+        for name in names:
+            folder = within[name.rpartition("/")[0]]
+            if name.startswith(_TICKETS) or name == _LOCK:
+                continue
+            if folder:
+                self.left_out[f"{folder}/"] = "usually ignored"
+            elif reason := why_left_out(name):
+                if not name.startswith(_MARVINS):
+                    self.left_out[name] = reason
+            else:
+                chosen.append(name)
+        return chosen
+
+    def _why_left_out(self, name: str, size: int, sample: bytes) -> str:
+        """Why a new file is left out, from its content; empty if it is not."""
+        reason = why_content_left_out(size, sample, is_told=False)
+        if reason:
+            self.left_out[name] = reason
+        return reason
 
     async def _submodule(self, name: str, prefix: bytes) -> bytes:
         """The index entry of a submodule; empty if its commit is the same."""
