@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,76 @@ class TestKnownFiles:
         text = project.error(apply_patch, path="a.txt", old_str="three\nfour\n", new_str="3\n4\n")
         assert "nothing was changed. Read it again" in text
         assert files_below(project.root) == {"a.txt": b"one\n2\n  three\n  four\n"}
+
+    def test_a_file_of_which_a_part_was_read_is_not_replaced(self, project: Project) -> None:
+        lines = [f"line {number} of the file\n" for number in range(1, 901)]
+        project.write("a.txt", "".join(lines))
+        assert "The first 418 of 900 lines" in project.call(read_file, path="a.txt")
+        text = project.error(write_file, path="a.txt", content="x")
+        assert text == (
+            "Not all of 'a.txt' has been read; nothing was changed. Not read: lines 419 to 900. Read that too, or "
+            "change only a part of the file with a patch."
+        )
+        project.call(read_file, path="a.txt", start_line=500, end_line=599)
+        project.call(read_file, path="a.txt", start_line=601)
+        text = project.error(write_file, path="a.txt", content="x")
+        assert "Not read: lines 419 to 499, line 600." in text
+        assert "you have not read all of it" in project.error(apply_patch, path="a.txt", old_str="", new_str="x")
+        assert files_below(project.root) == {"a.txt": "".join(lines).encode()}
+        project.call(read_file, path="a.txt", start_line=419, end_line=600)
+        project.call(write_file, path="a.txt", content="x")
+
+    def test_ranges_of_an_older_state_do_not_count(self, project: Project) -> None:
+        project.write("a.txt", "1\n2\n3\n")
+        project.call(read_file, path="a.txt", start_line=1, end_line=2)
+        project.write("a.txt", "one\ntwo\nthree\n")
+        project.call(read_file, path="a.txt", start_line=3, end_line=3)
+        assert "Not read: lines 1 to 2." in project.error(write_file, path="a.txt", content="x")
+
+    def test_a_long_line_counts_as_read_with_its_rest(self, project: Project) -> None:
+        project.write("a.txt", "a\n" + "x" * 15_000 + "\nb\n")
+        project.call(read_file, path="a.txt", start_line=1)
+        text = project.error(write_file, path="a.txt", content="x")
+        assert "Not read: line 2. Line 2 is long, and only its beginning was read." in text
+        for column in (12_241, 2_001):  # the first one leaves a gap
+            project.call(read_file, path="a.txt", start_line=2, column=column)
+            assert "Not read: line 2." in project.error(write_file, path="a.txt", content="x")
+        project.call(read_file, path="a.txt", start_line=2, column=12_241)
+        project.call(write_file, path="a.txt", content="x")
+
+    @pytest.mark.parametrize(
+        ("edit", "unread"),
+        [
+            ({"old_str": "line 5\n", "new_str": "five\nfive and a half\n"}, "lines 12 to 31"),
+            ({"old_str": "line 25\n", "new_str": ""}, "lines 11 to 29"),
+            ({"old_str": "line 9\n", "new_str": "9\nnine\n"}, "lines 12 to 31"),
+            ({"old_str": "line 10\nline 11\n", "new_str": "10 and 11\n"}, "lines 10 to 29"),
+        ],
+    )
+    def test_an_edit_keeps_what_is_known_of_the_other_lines(
+        self, project: Project, edit: dict[str, str], unread: str
+    ) -> None:
+        project.write("a.txt", "".join(f"line {number}\n" for number in range(1, 31)))
+        project.call(read_file, path="a.txt", start_line=1, end_line=10)
+        project.call(apply_patch, path="a.txt", **edit)
+        assert f"Not read: {unread}. Read that" in project.error(write_file, path="a.txt", content="x")
+        first, last = unread.removeprefix("lines ").split(" to ")
+        project.call(read_file, path="a.txt", start_line=int(first), end_line=int(last))
+        project.call(write_file, path="a.txt", content="x")
+
+    def test_text_can_be_appended_to_a_file_of_which_a_part_was_read(self, project: Project) -> None:
+        project.write("a.txt", "1\n2\n3\n4\n")
+        project.call(read_file, path="a.txt", start_line=2, end_line=3)
+        project.call(append_file, path="a.txt", content="5\n6\n")
+        assert "Not read: line 1, line 4." in project.error(write_file, path="a.txt", content="x")
+
+    def test_cells_of_a_notebook_count_as_its_lines(self, project: Project) -> None:
+        cells = [{"cell_type": "markdown", "source": [f"cell {number}"]} for number in range(1, 5)]
+        project.write("a.ipynb", json.dumps({"cells": cells, "metadata": {}}))
+        project.call(read_file, path="a.ipynb", start_line=1, end_line=2)
+        assert "Not read: lines 3 to 4." in project.error(write_file, path="a.ipynb", content="{}")
+        project.call(read_file, path="a.ipynb", start_line=3)
+        project.call(write_file, path="a.ipynb", content="{}")
 
     @pytest.mark.parametrize("was_read", [True, False])
     def test_an_edit_of_a_part_does_not_make_the_rest_known(self, project: Project, *, was_read: bool) -> None:

@@ -223,7 +223,7 @@ if TYPE_CHECKING:
     from .kit.editing.applying import edit_files
     from .kit.editing.failures import EditFailed
     from .kit.editing.formats import is_patch, read_patch
-    from .kit.editing.known import KnownFiles, Standing
+    from .kit.editing.known import KnownFiles, ReadLines, Standing
     from .kit.editing.patch import FilePatch, Hunk, PatchError, PatchKind
     from .kit.editing.planning import EditedFile, EditedPlace, EditKind
     from .kit.editing.snapshot import place_of
@@ -331,7 +331,7 @@ _NAMES_IN = {
     "kit.editing.applying": "edit_files",
     "kit.editing.failures": "EditFailed",
     "kit.editing.formats": "is_patch read_patch",
-    "kit.editing.known": "KnownFiles Standing",
+    "kit.editing.known": "KnownFiles ReadLines Standing",
     "kit.editing.patch": "FilePatch Hunk PatchError PatchKind",
     "kit.editing.planning": "EditKind EditedFile EditedPlace",
     "kit.editing.snapshot": "place_of",
@@ -523,6 +523,7 @@ __all__ = [
     "QuotaExhausted",
     "RateLimit",
     "RateLimited",
+    "ReadLines",
     "Record",
     "Refused",
     "Reply",

@@ -102,7 +102,7 @@ class RequestFailed(ToolError):
 
 
 class FileChanged(ToolError):
-    """A file was not written, because it was changed since it was read or was never read."""
+    """A file was not written, because it was changed since it was read, or not all of it was read."""
 
 
 class NeverUndone(ToolError):

@@ -166,15 +166,15 @@ class FileInfo(Record):
 
 
 class FileWrite(Record):
-    """The new content of a file. `data` is None to delete the file; `mode` has the permissions of a new file.
+    """The new content of a file, None to delete it. `mode` has the permissions of a new file.
 
-    `expected` is the result of `os.fstat` when the file was read. Keep that descriptor open until then, so that the
-    inode is not reused. With `create_only` the file must not exist yet.
-    """
+    `expected` is the `os.fstat` of when it was read; that descriptor stays open, so that the inode is not reused.
+    `content` is all that was read, if at hand. With `create_only` the file must not exist yet."""
 
     path: str
     data: bytes | None
     expected: os.stat_result | None = None
+    content: bytes | None = None
     create_only: bool = False
     mode: int | None = None
 

@@ -193,7 +193,12 @@ class Undo:
             if now == state.before:
                 return
             change = FileWrite(
-                path=state.path, data=state.before, expected=status, create_only=status is None, mode=state.mode
+                path=state.path,
+                data=state.before,
+                expected=status,
+                content=now,
+                create_only=status is None,
+                mode=state.mode,
             )
             with suppress(FileChanged):
                 if now == state.after:

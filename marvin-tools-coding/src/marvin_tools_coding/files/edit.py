@@ -112,7 +112,7 @@ async def append_file(
     adapt=written_arguments,
 )
 async def write_file(context: ToolContext, path: FilePath, content: Content) -> ToolResult:
-    """Create a file, or replace all of an existing one, after read_file. apply_patch changes a part."""
+    """Create a file, or replace all of an existing one, after read_file of all of it. apply_patch changes a part."""
     known = _known(context)
     written = await in_thread(lambda: write_text_file(context.paths, path, content, known=known), to_the_end=True)
     size = _size(content, written.size)

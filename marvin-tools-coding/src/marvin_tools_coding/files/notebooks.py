@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from marvin_core import Image, Text, ToolError, ToolResult, image_flaw, image_type
+from marvin_core import Image, Text, TextSection, ToolError, ToolResult, image_flaw, image_type
 
 from .documents import fitting, room
 from .reading import Range, ReadCall
@@ -22,8 +22,8 @@ _PICTURE = 5_000_000
 """Characters of an image in base64 that model services accept."""
 
 
-def notebook(call: ReadCall, data: bytes, wanted: Range) -> ToolResult | None:
-    """The cells of a Jupyter notebook with their outputs; None if the file is not one."""
+def notebook(call: ReadCall, data: bytes, wanted: Range) -> tuple[ToolResult, TextSection] | None:
+    """The cells of a Jupyter notebook with their outputs, and which these are; None if the file is not one."""
     try:
         content = json.loads(data)
         language = content.get("metadata", {}).get("kernelspec", {}).get("language", "")
@@ -37,11 +37,17 @@ def notebook(call: ReadCall, data: bytes, wanted: Range) -> ToolResult | None:
         raise ToolError(f"{call.path!r} has {len(cells):,} cells, so {first:,} does not exist.")
     chosen = cells[first - 1 : wanted.last]
     limit = room(call, wanted)
-    shown, last = fitting(call, [text for text, _ in chosen], (first, len(cells), "cells"), limit)
+    texts = [text for text, _ in chosen]
+    shown, last = fitting(call, texts, (first, len(cells), "cells"), limit)
+    fits = texts[: last - first + 1]
+    is_cut = sum(len(text.encode("utf-8", "replace")) + 1 for text in fits) > limit  # the first one is too long
+    counted = TextSection(
+        first=first, lines=tuple(fits), total=len(cells), is_cut=is_cut, long_lines=(first,) if is_cut else ()
+    )
     pictures = [picture for _, held in chosen[: last - first + 1] for picture in held][:_PICTURES]
     if call.tool.edits:
         shown += "\n[The file is JSON; apply_patch changes that text, which code_grep shows.]"
-    return ToolResult(content=(Text(text=shown), *pictures) if pictures else shown)
+    return ToolResult(content=(Text(text=shown), *pictures) if pictures else shown), counted
 
 
 def _cell(number: int, cell: dict[str, Any], language: str) -> tuple[str, list[Image]]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from functools import partial
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
-from marvin_core import Field, KnownFiles, ToolContext, ToolResult, tool
+from marvin_core import Field, ToolContext, ToolResult, tool
 
 from .adapters import READ_IGNORED, READ_NAMES, read_arguments
 from .reading import Range, ReadCall
 from .showing import shown_file
-
-_COMPARED = 1_000_000
-"""Bytes of a file whose content is compared before a write. Of a larger file the modification time is compared."""
 
 FirstLine = Annotated[int | None, Field(ge=0, validation_alias="start"), "First line, from 1"]
 LastLine = Annotated[int | None, Field(ge=0, validation_alias="end"), "Last line, inclusive"]
@@ -40,12 +35,4 @@ async def read_file(
     """Read text as numbered lines, or look at an image, PDF (lines count pages), notebook (cells) or archive. Without a
     range: the first 10 KB. With one: 50 KB or 2,000 lines at most; the answer says how to read on."""
     call = ReadCall(context=context, files=context, path=path)
-    return await shown_file(call, Range(start_line or None, end_line or None), column, partial(_note, call))
-
-
-def _note(call: ReadCall, file: BinaryIO, status: os.stat_result, content: bytes | None) -> None:
-    """Record that the file was read, which writing it as a whole requires. `status` is from before it was read."""
-    if content is None and status.st_size <= _COMPARED:
-        file.seek(0)
-        content = file.read()
-    KnownFiles(call.context.state).note(os.path.join(call.context.paths.root, call.located), status, content)
+    return await shown_file(call, Range(start_line or None, end_line or None), column)

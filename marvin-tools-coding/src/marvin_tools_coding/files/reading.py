@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import BinaryIO, NamedTuple
 
-from marvin_core import Record, TextSection, TextSource, ToolContext, ToolError, counted
+from marvin_core import KnownFiles, Record, TextSection, TextSource, ToolContext, ToolError, counted
 
 HEAD_LIMIT = 10_240
 """Bytes of a file that are shown without a range, and of a long line in one call."""
@@ -21,10 +21,6 @@ BLOCK_AT = 300_000
 READERS = ("read_file", "github_read_file")
 
 _EXAMPLE_LINES = 200
-_KEY = "read_ranges"
-_FILES = 500
-_RANGES = 20
-"""Ranges that are remembered of a file, the latest ones, and files that are remembered."""
 
 
 class Range(NamedTuple):
@@ -71,6 +67,11 @@ class ReadCall:
         """The file's real path, relative to the folder whose files are read: the same for all spellings once it is
         open."""
 
+    @property
+    def real_path(self) -> str:
+        """The file's real absolute path, once it is open."""
+        return os.path.join(self.files.paths.root, self.located)
+
     def open(self) -> BinaryIO:
         """Open the file. Raises `ToolError` as `Paths.open` does."""
         file = self.files.paths.open(self.path)
@@ -102,10 +103,16 @@ class ReadCall:
 
 
 class Reading:
-    """One call that reads lines of a text file."""
+    """One call that reads lines of a text file.
 
-    def __init__(self, call: ReadCall, source: TextSource) -> None:
+    Args:
+        content: all of the file, if it is small.
+    """
+
+    def __init__(self, call: ReadCall, source: TextSource, content: bytes | None) -> None:
         self._call = call
+        self._content = content
+        self._known = KnownFiles(call.context.state)
         self._path = call.path
         self._source = source
         self._used = call.used()
@@ -125,7 +132,7 @@ class Reading:
             raise ToolError(self._beyond(first, section.total))
         if not section.lines:
             raise ToolError(await self._blocked(first, last))
-        _remember(self._call, section)
+        self._known.note_lines(self._call.real_path, self._source.status, self._content, section)
         if limit == HEAD_LIMIT:
             notes = [await self._head_note(section)]
         else:
@@ -146,6 +153,7 @@ class Reading:
                 f"Line {number:,} of {self._path!r} has {part.last:,} characters, so none from {column:,} on. "
                 f"Its beginning: {self._call.example(number, number)}."
             )
+        self._known.note_part(self._call.real_path, self._source.status, self._content, number, part)
         note = f"Characters {part.first:,} to {part.last:,} of line {number:,}, which ends there."
         if part.is_cut:
             onward = self._call.at_column(number, part.last + 1)
@@ -212,10 +220,11 @@ class Reading:
             kept = f"Lines {lines} of {self._path!r} were saved to {_dump(self._call, lines, section)}."
         except ToolError as error:
             kept = f"Nothing was saved ({str(error).splitlines()[0]})"
-        read = _read_before(self._call)
+        read = self._known.read_of(self._call.real_path, self._source.status, self._content)
+        before = "all" if read is None else ", ".join(f"lines {first:,} to {last:,}" for first, last in read.lines)
         return (
             f"{self._call.tool.name} has used {self._used:,} of its {BLOCK_AT:,} characters and shows no more. "
-            f"The file has {await self._size()}; read so far: {read or 'nothing'}. {kept} "
+            f"The file has {await self._size()}; read so far: {before or 'nothing'}. {kept} "
             f"Free space with compact_history and then read smaller ranges, or search with {self._call.tool.search}."
         )
 
@@ -238,27 +247,6 @@ def _format_notes(section: TextSection, source: TextSource, *, edits: bool) -> l
     if section.ends_without_newline:
         notes.append(("No newline at the end of the file", ""))
     return [f"{fact}{of_edits if edits else ''}." for fact, of_edits in notes]
-
-
-def _remember(call: ReadCall, section: TextSection) -> None:
-    """Record which lines were shown."""
-    files: dict[str, list[list[int]]] = call.context.state.setdefault(_KEY, {})
-    name = call.place
-    ranges = [*files.pop(name, []), [section.first, section.last]]
-    merged: list[list[int]] = []
-    for first, last in sorted(ranges):
-        if merged and first <= merged[-1][1] + 1:
-            merged[-1][1] = max(merged[-1][1], last)
-        else:
-            merged.append([first, last])
-    files[name] = merged[:_RANGES]
-    while len(files) > _FILES:
-        del files[next(iter(files))]
-
-
-def _read_before(call: ReadCall) -> str:
-    ranges = call.context.state.get(_KEY, {}).get(call.place, [])
-    return ", ".join(f"lines {first:,} to {last:,}" for first, last in ranges)
 
 
 def _dump(call: ReadCall, lines: str, section: TextSection) -> str:

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO
 
-from marvin_core import Image, Text, TextSource, ToolError, ToolResult, binary_kind, image_flaw, image_type, in_thread
+from marvin_core import (
+    Image,
+    KnownFiles,
+    Text,
+    TextSource,
+    ToolError,
+    ToolResult,
+    binary_kind,
+    image_flaw,
+    image_type,
+    in_thread,
+)
 
 from .reading import CALL_LIMIT, HEAD_LIMIT, Range, ReadCall, Reading
 
@@ -14,18 +24,16 @@ _IMAGE_LIMIT = 3_750_000  # in base64 just under the 5 MB that model services ac
 _HEAD = 8_192
 """Bytes from which the kind of a file is determined."""
 
-Note: TypeAlias = Callable[[BinaryIO, os.stat_result, bytes | None], None]
+_COMPARED = 1_000_000
+"""Bytes of a file whose content is compared before a write. Of a larger file the modification time is compared."""
 
 
-async def shown_file(
-    call: ReadCall, wanted: Range, column: int | None, note: Note = lambda file, status, content: None
-) -> ToolResult:
-    """What one call shows of its file.
+async def shown_file(call: ReadCall, wanted: Range, column: int | None) -> ToolResult:
+    """What one call shows of its file. What it shows of a text is noted in `KnownFiles`.
 
     Args:
         wanted: the requested lines, pages or cells.
         column: the character at which the first line starts.
-        note: called with the opened text, which can be edited, its earlier status, and its content if that is at hand.
 
     Raises:
         ToolError: there is no such file or range, or the budget of all calls is used up.
@@ -40,21 +48,24 @@ async def shown_file(
             return _image(call.path, file)
         kind = binary_kind(head)
         if kind or call.path.endswith(".ipynb"):
-            shown = await _document(call, file, (kind, wanted), note)
+            shown = await _document(call, file, (kind, wanted))
             if shown is not None:
                 return shown
         source = TextSource(call.path, file)
-        note(file, source.status, source.content)
         if not source.size:
             return ToolResult(content="(The file is empty: 0 bytes.)")
-        reading = Reading(call, source)
+        content = source.content
+        if content is None and source.size <= _COMPARED:
+            file.seek(0)
+            content = file.read()
+        reading = Reading(call, source, content)
         if column is not None:
             return ToolResult(content=await reading.long_line(first, column))
         is_head = wanted == (None, None) and source.size > HEAD_LIMIT
         return ToolResult(content=await reading.lines(first, last, HEAD_LIMIT if is_head else CALL_LIMIT))
 
 
-async def _document(call: ReadCall, file: BinaryIO, facts: tuple[str, Range], note: Note) -> ToolResult | None:
+async def _document(call: ReadCall, file: BinaryIO, facts: tuple[str, Range]) -> ToolResult | None:
     """A binary file or a notebook; None for text.
 
     Args:
@@ -73,9 +84,11 @@ async def _document(call: ReadCall, file: BinaryIO, facts: tuple[str, Range], no
     file.seek(0)
     data = file.read()
     shown = await in_thread(lambda: notebook(call, data, wanted))
-    if shown is not None:
-        note(file, status, data)
-    return shown
+    if shown is None:
+        return None
+    result, cells = shown
+    KnownFiles(call.context.state).note_lines(call.real_path, status, data, cells)
+    return result
 
 
 def _image(path: str, file: BinaryIO) -> ToolResult:

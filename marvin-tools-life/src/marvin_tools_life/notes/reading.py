@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Annotated, BinaryIO
 
@@ -72,15 +71,20 @@ async def _section(notes: Notes, path: str, first: int, last: int | None) -> Tex
     place = await in_thread(lambda: notes.existing(path))
     with await in_thread(lambda: notes.files.paths.open(place)) as file:
         source = TextSource(place, file)
-        await in_thread(lambda: _note(notes, place, file))
-        return await source.section(first, last, limit=_LIMIT) if source.size else None
+        if not source.size:
+            return None
+        content = await in_thread(lambda: _small(file, source))
+        section = await source.section(first, last, limit=_LIMIT)
+        notes.known.note_lines(place_of(notes.files.paths, place), source.status, content, section)
+        return section
 
 
-def _note(notes: Notes, place: str, file: BinaryIO) -> None:
-    status = os.fstat(file.fileno())
+def _small(file: BinaryIO, source: TextSource) -> bytes | None:
+    """All of a file that is small."""
+    if source.size > _COMPARED:
+        return None
     file.seek(0)
-    content = file.read() if status.st_size <= _COMPARED else None
-    notes.known.note(place_of(notes.files.paths, place), status, content)
+    return file.read()
 
 
 def _rest(section: TextSection, path: str) -> str:

@@ -13,11 +13,11 @@ from typing import BinaryIO
 import pytest
 
 from marvin_core import FileChanged, FileWrite, PathRefused, ToolError
+from marvin_core.guard.files.displacing import put
 from marvin_core.guard.files.folder_descriptors import Folder, Place
 from marvin_core.guard.files.preview import PreviewPaths
 from marvin_core.guard.files.sandbox import SandboxPaths
 from marvin_core.guard.files.together import Step
-from marvin_core.guard.files.writing import put
 from tests.tools_coding.support import files_below
 
 
@@ -102,7 +102,6 @@ def begun(paths: SandboxPaths, data: bytes | None, name: str = "a.txt") -> Itera
     with paths._writing(name) as (place, old):
         step = Step(FileWrite(path=name, data=data, expected=old), place, old)
         step.prepare()
-        step.keep(is_alone=False)
         step.check()
         yield step
 
@@ -143,30 +142,47 @@ def test_what_another_saves_after_the_writing_outlasts_its_end(
     assert files_below(paths.root) == {**BEFORE, "a.txt": b"work of the user"}
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who has a file open")
 @pytest.mark.parametrize("data", [b"A", None])
-def test_what_another_saves_into_the_old_file_in_the_moment_of_the_writing_is_kept(
-    paths: SandboxPaths, data: bytes | None
-) -> None:
+def test_a_file_that_a_program_is_writing_to_stays(paths: SandboxPaths, data: bytes | None) -> None:
+    """What it writes later would be lost."""
     with (paths.root / "a.txt").open("r+b") as stream, begun(paths, data) as step:
-        step.put()
+        with pytest.raises(ToolError, match="is open for writing in another program"):
+            step.put()
         stream.write(b"work of the user")
         stream.flush()
-        with pytest.raises(FileChanged):
-            step.check_kept()
         step.take_back()
         step.finish()
     assert files_below(paths.root) == {**BEFORE, "a.txt": b"work of the user"}
 
 
-def test_a_second_name_that_another_program_removes_ends_no_writing(paths: SandboxPaths) -> None:
-    """As `git clean` does."""
+def test_a_change_in_the_same_moment_and_of_the_same_size_is_noticed_by_its_content(paths: SandboxPaths) -> None:
+    file = paths.root / "a.txt"
+    before = file.stat()
+    file.write_bytes(b"x")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(FileChanged):
+        paths.write_together([FileWrite(path="a.txt", data=b"A", expected=before, content=b"a")])
+    assert files_below(paths.root) == {**BEFORE, "a.txt": b"x"}
+
+
+def test_a_file_that_is_removed_in_the_moment_of_the_writing_is_not_created_again(paths: SandboxPaths) -> None:
     with begun(paths, b"A") as step:
-        step.put()
-        for left in paths.root.glob(".marvin-*"):
-            left.unlink()
-        step.check_kept()
+        (paths.root / "a.txt").unlink()
+        with pytest.raises(ToolError):
+            step.put()
         step.finish()
-    assert files_below(paths.root) == {**BEFORE, "a.txt": b"A"}
+    assert files_below(paths.root) == {"b.txt": b"b"}
+
+
+def test_what_another_creates_in_the_moment_of_the_writing_is_kept(paths: SandboxPaths) -> None:
+    with begun(paths, b"A", "new.txt") as step:
+        (paths.root / "new.txt").write_bytes(b"work of the user")
+        with pytest.raises(FileChanged, match="was created by another program"):
+            step.put()
+        step.take_back()
+        step.finish()
+    assert files_below(paths.root) == {**BEFORE, "new.txt": b"work of the user"}
 
 
 @pytest.mark.parametrize("data", [b"A", None])

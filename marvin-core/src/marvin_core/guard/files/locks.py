@@ -1,84 +1,51 @@
-"""Locks for files of a project, so that two Marvins that write one file lose no changes.
+"""Locks for the folders of a project, so that two Marvins that write in one wait for each other.
 
-The locks are in Marvin's state folder, named by the device and the inode of the file. A lock is held while a file is
-checked again and replaced, never across calls. The holder removes the lock: each replacement creates a new inode, so
-locks would pile up.
+The folder itself is locked, so that Marvins with different home folders, or of different users, share the lock. It is
+held while files are checked again and replaced, never across calls.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
 
 from ...api.errors import ToolError
 from ...api.timeouts import Timeouts
-from ...util.state_files import LockTimeout, acquire, make_private_folder
+from ...util.state_files import LockTimeout, acquire
 
-_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class ProjectLocks:
-    """The locks of one Marvin.
+    """The locks of one Marvin."""
 
-    Args:
-        folder: where the locks are.
-    """
-
-    def __init__(self, folder: Path, timeouts: Timeouts) -> None:
-        self._folder = folder
+    def __init__(self, timeouts: Timeouts) -> None:
         self._limit = timeouts.project_lock
         self._poll = timeouts.lock_poll
 
     @contextmanager
-    def held(self, files: Iterable[os.stat_result]) -> Iterator[None]:
-        """Hold the locks of several files.
+    def held(self, folders: Iterable[int]) -> Iterator[None]:
+        """Hold the locks of several folders, given by their descriptors.
+
+        A folder without a lock, as on some network file systems, is passed over: files are exchanged safely without it.
 
         Raises:
-            ToolError: another Marvin holds one for too long, or the folder cannot be written.
+            ToolError: another program holds one for too long.
         """
-        # A fixed order prevents a deadlock between two Marvins that lock the same files.
-        names = sorted({f"{file.st_dev:x}-{file.st_ino:x}.lock" for file in files})
+        found = {(status.st_dev, status.st_ino): folder for folder in folders for status in [os.fstat(folder)]}
         with ExitStack() as stack:
-            try:
-                for name in names:
-                    stack.enter_context(self._one(self._folder / name))
-            except LockTimeout:
-                raise ToolError(
-                    f"Another Marvin process has been writing the file for longer than {self._limit:g} s; nothing "
-                    "was changed. Read the file again, then try again."
-                ) from None
-            except OSError as error:
-                raise ToolError(
-                    f"The lock of the file cannot be made in {self._folder}: {error.strerror}; nothing was changed. "
-                    "Ask the user to make that folder writable."
-                ) from error
+            # A fixed order prevents a deadlock between two Marvins that write in the same folders.
+            for key in sorted(found):
+                try:
+                    descriptor = os.open(".", _OPEN, dir_fd=found[key])
+                    stack.callback(os.close, descriptor)
+                    acquire(descriptor, self._limit, self._poll, "the folder")
+                except LockTimeout:
+                    raise ToolError(
+                        f"Another Marvin process has been writing in the folder for longer than {self._limit:g} s; "
+                        "nothing was changed. Read the file again, then try again."
+                    ) from None
+                except OSError:
+                    continue
             yield
-
-    @contextmanager
-    def _one(self, path: Path) -> Iterator[None]:
-        make_private_folder(path.parent)
-        while True:
-            descriptor = os.open(path, _OPEN, 0o600)
-            try:
-                acquire(descriptor, self._limit, self._poll, path.name)
-                if _is_there(path, descriptor):
-                    break
-            except BaseException:
-                os.close(descriptor)
-                raise
-            os.close(descriptor)  # the previous holder has removed it meanwhile
-        try:
-            yield
-        finally:
-            with suppress(OSError):
-                os.unlink(path)
-            os.close(descriptor)
-
-
-def _is_there(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False

@@ -38,7 +38,7 @@ class SandboxPaths(FolderPaths):
         protected: patterns of paths that cannot be written, see `PROTECTED`.
         writable: if given, the only files that can be written or removed, relative to the root.
         copies: where `real_file` keeps its copies; by default the folder for temporary files.
-        locks: the locks shared with other Marvins that write the same files.
+        locks: the locks shared with other Marvins that write in the same folders.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class SandboxPaths(FolderPaths):
             PathRefused: the path, or its link target, is outside or protected.
             ToolError: it cannot be written; the old content is then untouched.
         """
-        from .writing import put
+        from .displacing import put
 
         with self._writing(path) as (place, old):
             if old is not None and create_only:
@@ -114,18 +114,17 @@ class SandboxPaths(FolderPaths):
         from .together import Step, write_together
 
         with ExitStack() as stack:
-            steps = []
+            steps, places = [], []
             for change in changes:
                 opened = self._removing(change.path) if change.data is None else self._writing(change.path)
                 place, old = stack.enter_context(opened)
                 self._sweep_once(place)
                 steps.append(Step(change, place, old))
-            write_together(steps, self._locked(*(step.before for step in steps)))
+                places.append(place)
+            write_together(steps, self._locked(*places))
 
-    def _locked(self, *files: os.stat_result | None) -> AbstractContextManager[None]:
-        if self._locks is None:
-            return nullcontext()
-        return self._locks.held(file for file in files if file is not None)
+    def _locked(self, *places: Place) -> AbstractContextManager[None]:
+        return nullcontext() if self._locks is None else self._locks.held(place.folder for place in places)
 
     def append(self, path: str, data: bytes) -> None:
         """Append to a file, in one write if the disk allows it; a failure leaves no part of the text behind.
@@ -138,7 +137,7 @@ class SandboxPaths(FolderPaths):
         with self._writing(path) as (place, old):
             descriptor = os.open(place.name, _APPEND, 0o666, dir_fd=place.folder)
             try:
-                with self._locked(os.fstat(descriptor)):
+                with self._locked(place):
                     self._check_opened(path, descriptor, place)
                     add(descriptor, data)
             except BaseException:
@@ -165,8 +164,7 @@ class SandboxPaths(FolderPaths):
         Raises like `open`, for writing like `replace`. Raises `ToolError` if the file was changed meanwhile, and if
         files beside the copy still hold part of it, as for a database that was not closed.
         """
-        from .copies import Copy, content_of, private_folder, state_of
-        from .writing import put
+        from .copies import Copy, private_folder
 
         parts = self._parts(path)
         before: os.stat_result | None = None
@@ -182,10 +180,27 @@ class SandboxPaths(FolderPaths):
             yield copy.path
             if writing and copy.is_changed:
                 copy.check_closed(path)
-                with self._writing(path) as (place, old), copy.path.open("rb") as content, self._locked(old):
-                    if state_of(old) != state_of(before):
-                        raise ToolError(f"{path!r} was changed in the meantime, so it was not written. Read it again.")
-                    put(place, content_of(content), old)
+                with self._writing(path) as (place, _), copy.path.open("rb") as content, self._locked(place):
+                    self._put_copy(path, place, before, content)
+
+    @staticmethod
+    def _put_copy(path: str, place: Place, before: os.stat_result | None, content: BinaryIO) -> None:
+        from .copies import content_of, state_of
+        from .displacing import NotTheChecked, flaw_of, put
+
+        def flaw(name: str) -> str:
+            return flaw_of(name, place.folder, before, None)
+
+        try:
+            if place.exists() and state_of(place.status()) != state_of(before):
+                raise NotTheChecked("", "")
+            put(place, content_of(content), before, flaw=flaw)
+        except (NotTheChecked, FileNotFoundError, FileExistsError) as error:
+            kept = error.kept if isinstance(error, NotTheChecked) else ""
+            saved = f" What another program saved is in {kept!r}, in the same folder." if kept else ""
+            raise ToolError(
+                f"{path!r} was changed in the meantime, so it was not written.{saved} Read it again."
+            ) from error
 
     def exists(self, path: str) -> bool:
         """Whether the path exists; a dangling link does not. Raises like `stat` for all else."""
@@ -320,13 +335,10 @@ class SandboxPaths(FolderPaths):
         """The status of the file, None if it is missing. Fails if it may not be written, unlike a rename."""
         if not place.exists():
             return None
-        self._regular(path, place.status())
-        descriptor = os.open(place.name, _PROBE, dir_fd=place.folder)
-        try:
-            status = os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
+        status = place.status()
         self._regular(path, status)
+        if not os.access(place.name, os.W_OK, dir_fd=place.folder, effective_ids=True):
+            os.close(os.open(place.name, _PROBE, dir_fd=place.folder))  # raises the error
         return status
 
     def _sweep_once(self, place: Place) -> None:

@@ -1,4 +1,4 @@
-"""Writing to a file in an open folder: atomically as a whole, or by appending."""
+"""Writing to a file in an open folder: a whole file beside it, or by appending."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def temporary_name() -> str:
 class Prepared:
     """A temporary file beside its target, with the mode, owner and attributes of the old file.
 
-    `status` is its own.
+    `status` is its own, and `name` the one in the folder.
 
     Raises:
         OSError: that is not possible; no file is left behind.
@@ -41,10 +41,10 @@ class Prepared:
 
     def __init__(self, place: Place, write: Callable[[BinaryIO], object], old: os.stat_result | None) -> None:
         self._place = place
-        self._name = temporary_name()
+        self.name = temporary_name()
         # 0666: the kernel applies the umask, which cannot be read without setting it. A replacement must not be
         # readable by others before it has the mode of the old file.
-        descriptor = os.open(self._name, _CREATE, 0o666 if old is None else 0o600, dir_fd=place.folder)
+        descriptor = os.open(self.name, _CREATE, 0o666 if old is None else 0o600, dir_fd=place.folder)
         try:
             with os.fdopen(descriptor, "wb") as stream:
                 write(stream)
@@ -52,39 +52,14 @@ class Prepared:
                 if old is not None:
                     take_over(descriptor, old, place)
             # Not before it is closed: some network file systems set its time then.
-            self.status = os.stat(self._name, dir_fd=place.folder, follow_symlinks=False)
+            self.status = os.stat(self.name, dir_fd=place.folder, follow_symlinks=False)
         except BaseException:
             self.discard()
             raise
 
     def discard(self) -> None:
-        """Remove the temporary file, unless it was put in place."""
-        discard(self._name, self._place.folder)
-
-    def put(self, *, create_only: bool = False) -> None:
-        """Put the file in place; with `create_only` raise `FileExistsError` if the target exists, even just now."""
-        place = self._place
-        if create_only:
-            # The first to create the name wins; the finished file then replaces the empty one.
-            os.close(os.open(place.name, _CREATE, 0o666, dir_fd=place.folder))
-        # Not synced, unlike Marvin's own state: the sync would take ten times as long as all the rest.
-        try:
-            os.replace(self._name, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
-        except BaseException:
-            if create_only:
-                discard(place.name, place.folder)
-            raise
-
-
-def put(
-    place: Place, write: Callable[[BinaryIO], object], old: os.stat_result | None, *, create_only: bool = False
-) -> None:
-    """Replace a file by the output of `write`. Raises `OSError`, and then leaves no file behind."""
-    prepared = Prepared(place, write, old)
-    try:
-        prepared.put(create_only=create_only)
-    finally:
-        prepared.discard()
+        """Remove the temporary file."""
+        discard(self.name, self._place.folder)
 
 
 def take_over(descriptor: int, old: os.stat_result, place: Place) -> None:

@@ -12,15 +12,17 @@ from itertools import takewhile
 from pathlib import Path
 
 from ...api.errors import MarvinError
+from ..files.displacing import NotTheChecked, displace, put_new
 from ..files.folder_descriptors import Folder, Place
 from ..files.no_links import READ, opened_folder
-from ..files.writing import take_over, temporary_name
+from ..files.writing import discard, take_over, temporary_name
 from .births import born_at
 from .contents import name_of
 from .pieces import usual_mode
 from .trees import Change, Kept
 
 _BLOCK = 1_000_000
+_CHANGED = "was changed at the same moment"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 FOLDER = 0o040000
 """The mode that represents a folder in the place of a file."""
@@ -118,7 +120,7 @@ def remove_created(root: Path, changes: Sequence[Change], since: int, done: list
             with _told("removed", os.fsdecode(change.path)):
                 _check_unchanged(root, change)
                 with suppress(FileNotFoundError), opened_folder(root, folder) as descriptor:
-                    os.unlink(name, dir_fd=descriptor)
+                    _displace(root, change, Place(Folder(descriptor, ()), name), None)
             done.append(change.path)
             folders.update(_above(folder))
     for change in changes:
@@ -207,13 +209,16 @@ def _told(what: str, path: str) -> Iterator[None]:
     except OSError as error:
         to_do = "Free space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Change that"
         raise MarvinError(f"{path} cannot be {what}: {error.strerror}. {to_do}, then try again.") from error
+    except NotTheChecked as error:
+        saved = f" Another version of it was saved as {error.kept!r}, in the same folder." if error.kept else ""
+        raise MarvinError(f"{path} {error}, so it stays as it is.{saved}") from error
 
 
 def _check_unchanged(root: Path, change: Change) -> None:
-    """Raise `MarvinError` if a file was changed while the others were restored."""
+    """Raise `NotTheChecked` if a file was changed while the others were restored."""
     now = state_of(root, change.path)
     if now != change.after and not (change.after is None and now == Kept(mode=FOLDER, content="")):
-        raise MarvinError(f"{os.fsdecode(change.path)} was changed at the same moment, so it stays as it is.")
+        raise NotTheChecked(_CHANGED, "")
 
 
 def permissions_now(root: Path, path: str) -> int | None:
@@ -243,20 +248,34 @@ def _put(root: Path, change: Change, content: bytes, modes: Mapping[str, int]) -
     assert before is not None
     folder, _, name = path.rpartition("/")
     temporary = temporary_name()
+    _check_unchanged(root, change)
     with opened_folder(root, folder) as descriptor:
+        place = Place(Folder(descriptor, ()), name)
         try:
             if before.is_link:
                 os.symlink(os.fsdecode(content), temporary, dir_fd=descriptor)
             else:
-                _write(temporary, Place(Folder(descriptor, ()), name), content, modes.get(path, usual_mode(before)))
-            _check_unchanged(root, change)  # as late as possible: writing takes time
+                _write(temporary, place, content, modes.get(path, usual_mode(before)))
             with suppress(NotADirectoryError, FileNotFoundError):
                 _remove_empty(name, descriptor)
-            os.rename(temporary, name, src_dir_fd=descriptor, dst_dir_fd=descriptor)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary, dir_fd=descriptor)
+            if place.exists():
+                _displace(root, change, place, temporary)
+            else:
+                put_new(place, temporary)
+        except OSError:
+            discard(temporary, descriptor)
             raise
+
+
+def _displace(root: Path, change: Change, place: Place, new: str | None) -> None:
+    """Replace or remove a file. Raises `NotTheChecked` if another program changes it at the same moment."""
+    folder = os.fsdecode(change.path).rpartition("/")[0]
+
+    def flaw(name: str) -> str:
+        beside = f"{folder}/{name}" if folder else name
+        return "" if state_of(root, os.fsencode(beside)) == change.after else _CHANGED
+
+    displace(place, new, flaw).close()
 
 
 def _write(temporary: str, place: Place, content: bytes, mode: int) -> None:

@@ -15,7 +15,7 @@ from ..files.diffs import unified_diff
 from ..files.encodings import UTF8, Codec, count_lines
 from .document import Document, Span
 from .failures import SHOWN, Problem, problem_of, whole_problem
-from .known import KnownFiles
+from .known import KnownFiles, ReadLines
 from .locating import Locator, Match
 from .patch import FilePatch, Hunk
 from .snapshot import Snapshot, note_content, place_of
@@ -112,6 +112,13 @@ class Draft:
         self.moved_to = ""
         self.whole = self.whole or whole
 
+    def read(self, known: KnownFiles) -> ReadLines | None:
+        """What the session will know of it; None for all of it."""
+        read = None if self.whole or self.source is None else self.source.read(known)
+        if read is None or self.text is None or not read.lines:
+            return read
+        return read.after(_text_of(self.source), self.text)
+
     def data(self) -> bytes:
         """The planned bytes. Raises `ToolError` if its encoding lacks a character."""
         if self.bytes is not None:
@@ -206,7 +213,7 @@ class Plan:
             text = "" if draft.is_gone else draft.document().text
             if text and draft.is_touched:
                 raise ToolError(_empty_beside_others(patch.path))
-            if text and self._standing(draft) != "same":
+            if text and (self._known is None or draft.read(self._known) is not None):
                 raise ToolError(_not_empty(patch.path, text))
             draft.put(patch.hunks[0].new, whole=True)
             self.placed += 1
@@ -280,17 +287,18 @@ class Plan:
         return [_write_of(draft) for draft in self._drafts.values() if _is_changed(draft)]
 
     def note_written(self) -> None:
-        """Note the written files that the session knows whole, and forget the deleted ones."""
+        """Note what the session knows of the written files, and forget the deleted ones."""
         known = self._known
         if known is None:
             return
         written = [draft for draft in self._drafts.values() if draft.is_touched and not draft.is_gone]
-        whole = [draft for draft in written if draft.whole or draft.source is None or draft.source.is_known(known)]
+        read = [(draft, draft.read(known)) for draft in written]
         for place, draft in self._drafts.items():
             if draft.is_gone:
                 known.forget(place)
-        for draft in whole:
-            note_content(self._paths, draft.path, draft.data(), known)
+        for draft, lines in read:
+            if lines is None or lines.lines:
+                note_content(self._paths, draft.path, draft.data(), known, lines)
 
     def result(self) -> tuple[EditedFile, ...]:
         """The result for each file."""
@@ -339,8 +347,8 @@ def _only_creates(hunks: Sequence[Hunk]) -> bool:
 def _not_empty(path: str, text: str) -> str:
     return (
         f"The text to be replaced is empty, which creates a new file; but {path!r} exists, with "
-        f"{count_lines(text):,} line(s), and you have not read it, so nothing was changed. Give lines of it and their "
-        "replacement; or read it first, then the same call replaces all of it."
+        f"{count_lines(text):,} line(s), and you have not read all of it; nothing was changed. Give lines of it and "
+        "their replacement; or read all of it first, then the same call replaces all of it."
     )
 
 
@@ -374,13 +382,12 @@ def _is_changed(draft: Draft) -> bool:
 
 def _write_of(draft: Draft) -> FileWrite:
     snapshot = draft.snapshot
-    expected = snapshot.status if snapshot is not None else None
-    if draft.is_gone:
-        return FileWrite(path=draft.path, data=None, expected=expected)
-    mode = None
-    if draft.moved_from and draft.source is not None:
-        mode = stat.S_IMODE(draft.source.status.st_mode)
-    return FileWrite(path=draft.path, data=draft.data(), expected=expected, create_only=snapshot is None, mode=mode)
+    write = FileWrite(path=draft.path, data=None if draft.is_gone else draft.data(), create_only=snapshot is None)
+    if snapshot is not None:
+        write = write.replace(expected=snapshot.status, content=snapshot.content)
+    if draft.moved_from and draft.source is not None and not draft.is_gone:
+        write = write.replace(mode=stat.S_IMODE(draft.source.status.st_mode))
+    return write
 
 
 def _text_of(snapshot: Snapshot | None) -> str:

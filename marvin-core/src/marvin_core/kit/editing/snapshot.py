@@ -11,7 +11,7 @@ from ...api.tool_context import Paths
 from ...guard.files.key_files import is_key_file
 from ..files.encodings import HEAD_BYTES, Codec, binary_kind, codec_of
 from .document import Document
-from .known import KnownFiles, Standing
+from .known import KnownFiles, ReadLines, Standing
 
 LARGEST = 20_000_000
 """The maximum size of an edited file in bytes; all of it is held in memory."""
@@ -44,6 +44,11 @@ class Snapshot:
             )
         self._stream.seek(0)
         return self._stream.read()
+
+    @property
+    def content(self) -> bytes | None:
+        """The content; None if it is too large."""
+        return self.data if self.status.st_size <= LARGEST else None
 
     @cached_property
     def codec(self) -> Codec:
@@ -84,22 +89,30 @@ class Snapshot:
         """Whether it is unchanged since the session read it."""
         return "unknown" if known is None else known.standing(self.place, self.status, self.data)
 
-    def is_known(self, known: KnownFiles | None) -> bool:
-        """Whether the session knows all of its content."""
-        return not self.status.st_size or self.standing(known) == "same"
+    def read(self, known: KnownFiles) -> ReadLines | None:
+        """What the session has read of it; None if that is all of it."""
+        if not self.status.st_size:
+            return None
+        read = known.read_of(self.place, self.status, self.content)
+        return None if read is None or not read.unread else read
 
 
-def note_content(paths: Paths, path: str, content: bytes, known: KnownFiles | None) -> None:
+def note_content(
+    paths: Paths, path: str, content: bytes, known: KnownFiles | None, read: ReadLines | None = None
+) -> None:
     """Note a file as known that the session has given this content.
 
     Another program may have changed it since; then the session does not know it.
+
+    Args:
+        read: what the session knows of it; None for all of it.
     """
     if known is None:
         return
     with suppress(ToolError), paths.open(path) as stream:
         status = os.fstat(stream.fileno())
         if status.st_size == len(content) and stream.read() == content:
-            known.note(str(paths.root / stream.name), status, content)
+            known.note(str(paths.root / stream.name), status, content, read)
 
 
 def place_of(paths: Paths, path: str) -> str:

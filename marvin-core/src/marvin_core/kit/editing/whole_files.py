@@ -10,11 +10,13 @@ from ...api.record import Record
 from ...api.tool_context import FileWrite, Paths
 from ..files.diffs import unified_diff
 from ..files.encodings import UTF8, Codec, utf16_codec
-from .known import KnownFiles
+from .known import KnownFiles, ReadLines
 from .snapshot import LARGEST, Snapshot, note_content
 
 _DIFF_LIMIT = 1_000_000
 """The maximum size of a file for a diff, in bytes."""
+_RANGES = 5
+"""The number of ranges that a message names."""
 
 
 class WrittenFile(Record):
@@ -54,10 +56,10 @@ def write_text_file(
     Args:
         create_only: it must not exist yet.
         known: the files that the session knows; then one with content is replaced only if it is unchanged since
-            read. It is noted there.
+            all of it was read. It is noted there.
 
     Raises:
-        FileChanged: another program wrote it meanwhile.
+        FileChanged: another program wrote it meanwhile, or not all of it was read.
         ToolError: it cannot be written, or with `create_only` it exists (the cause is then a `FileExistsError`).
     """
     _refuse_nul(text)
@@ -73,10 +75,10 @@ def write_text_file(
             paths.write_together([FileWrite(path=path, data=data, create_only=True)])
             note_content(paths, path, data, known)
             return WrittenFile(size=len(data), diff=_diff(path, "", text, len(data)))
-        require_known(old, known)
+        require_known(old, known, whole=True)
         codec, before = _codec_of(old)
         data = codec.encode(text, path)
-        paths.write_together([FileWrite(path=path, data=data, expected=old.status)])
+        paths.write_together([FileWrite(path=path, data=data, expected=old.status, content=old.content)])
         note_content(paths, path, data, known)
         size = old.status.st_size
         diff = "" if before is None else _diff(path, before, text, max(size, len(data)))
@@ -101,16 +103,21 @@ def append_to_file(paths: Paths, path: str, text: str, *, known: KnownFiles | No
     with ExitStack() as stack:
         old = Snapshot(paths, path, stack)
         require_known(old, known)
+        read = old.read(known) if known is not None else None
         size = old.status.st_size
         if size > LARGEST:
             return _append_to_large(paths, old, text, known)
         addition = old.codec.replace(mark=b"").encode(text, path)
         before = old.document.raw
         if old.other_names:
-            paths.write_together([FileWrite(path=path, data=old.data + addition, expected=old.status)])
+            paths.write_together(
+                [FileWrite(path=path, data=old.data + addition, expected=old.status, content=old.data)]
+            )
         else:
             paths.append(path, addition)
-        note_content(paths, path, old.data + addition, known)
+        if read is not None:
+            read = read.after(before, before + text)
+        note_content(paths, path, old.data + addition, known, read)
         return AppendedText(
             size=len(addition),
             total=size + len(addition),
@@ -120,16 +127,18 @@ def append_to_file(paths: Paths, path: str, text: str, *, known: KnownFiles | No
         )
 
 
-def require_known(file: Snapshot, known: KnownFiles | None) -> None:
+def require_known(file: Snapshot, known: KnownFiles | None, *, whole: bool = False) -> None:
     """Refuse to write a file whose content the session does not know.
+
+    Args:
+        whole: all of it must be known, as it will be replaced.
 
     Raises:
         FileChanged: it was not read, or was changed since.
     """
     if known is None or not file.status.st_size:
         return
-    content = file.data if file.status.st_size <= LARGEST else b""
-    standing = known.standing(file.place, file.status, content)
+    standing = known.standing(file.place, file.status, file.content)
     if standing == "unknown":
         raise FileChanged(f"{file.path!r} exists but has not been read yet; nothing was changed. Read it first.")
     if standing == "changed":
@@ -137,6 +146,26 @@ def require_known(file: Snapshot, known: KnownFiles | None) -> None:
             f"{file.path!r} was changed after you read it, by the user or another program; nothing was changed. Read "
             "it again."
         )
+    read = file.read(known) if whole else None
+    if read is not None:
+        raise FileChanged(_not_all_read(file.path, read))
+
+
+def _not_all_read(path: str, read: ReadLines) -> str:
+    shown = [_range(first, last) for first, last in read.unread[:_RANGES]]
+    more = ", ..." if len(read.unread) > _RANGES else ""
+    begun = [number for number, _ in read.begun]
+    cut = f" Line {begun[0]:,} is long, and only its beginning was read." if begun else ""
+    return (
+        f"Not all of {path!r} has been read; nothing was changed. Not read: {', '.join(shown)}{more}.{cut} Read "
+        "that too, or change only a part of the file with a patch."
+    )
+
+
+def _range(first: int, last: int) -> str:
+    if first == last:
+        return f"line {first:,}"
+    return f"lines {first:,} to {last:,}" if last else f"from line {first:,} on"
 
 
 def _append_to_large(paths: Paths, old: Snapshot, text: str, known: KnownFiles | None) -> AppendedText:
@@ -149,13 +178,14 @@ def _append_to_large(paths: Paths, old: Snapshot, text: str, known: KnownFiles |
             "Append ASCII text only, or use a program."
         )
     addition = text.encode("ascii")
+    read = old.read(known) if known is not None else None
     paths.append(old.path, addition)
     total = old.status.st_size + len(addition)
     if known is not None:
         with paths.open(old.path) as stream:
             status = os.fstat(stream.fileno())
         if status.st_ino == old.status.st_ino and status.st_size == total:
-            known.note(old.place, status)
+            known.note(old.place, status, read=read)
     return AppendedText(size=len(addition), total=total)
 
 
