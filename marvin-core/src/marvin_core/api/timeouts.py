@@ -122,7 +122,7 @@ class Timeouts(Record):
     lock: float = 5.0
     """The longest wait for the lock of a state file."""
     project_lock: float = 1.0
-    """The longest wait for the lock of a folder of the project in which another Marvin process is writing."""
+    """The longest wait for the lock of a file of the project that another Marvin process is writing."""
     lock_poll: float = 0.01
     """The pause between two attempts to get such a lock."""
     ticket_plugin: float = 1.0

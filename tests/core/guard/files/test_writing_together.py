@@ -142,20 +142,6 @@ def test_what_another_saves_after_the_writing_outlasts_its_end(
     assert files_below(paths.root) == {**BEFORE, "a.txt": b"work of the user"}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who has a file open")
-@pytest.mark.parametrize("data", [b"A", None])
-def test_a_file_that_a_program_is_writing_to_stays(paths: SandboxPaths, data: bytes | None) -> None:
-    """What it writes later would be lost."""
-    with (paths.root / "a.txt").open("r+b") as stream, begun(paths, data) as step:
-        with pytest.raises(ToolError, match="is open for writing in another program"):
-            step.put()
-        stream.write(b"work of the user")
-        stream.flush()
-        step.take_back()
-        step.finish()
-    assert files_below(paths.root) == {**BEFORE, "a.txt": b"work of the user"}
-
-
 def test_a_change_in_the_same_moment_and_of_the_same_size_is_noticed_by_its_content(paths: SandboxPaths) -> None:
     file = paths.root / "a.txt"
     before = file.stat()

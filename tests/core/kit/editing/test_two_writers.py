@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import subprocess
 import sys
@@ -22,8 +23,8 @@ from marvin_core import FilePatch, Hunk, edit_files
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.files.locks import ProjectLocks
 from marvin_core.guard.files.sandbox import SandboxPaths
-root, begin, count = sys.argv[1:]
-paths = SandboxPaths(Path(root), locks=ProjectLocks(Timeouts().replace(project_lock=60.0)))
+root, locks, begin, count = sys.argv[1:]
+paths = SandboxPaths(Path(root), locks=ProjectLocks(Path(locks), Timeouts().replace(project_lock=60.0)))
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(int(begin), int(begin) + int(count)):
@@ -59,14 +60,20 @@ print("lost:", lost)
 
 
 @pytest.mark.slow
-def test_four_hundred_edits_by_two_processes_survive(tmp_path: Path) -> None:
+@pytest.mark.parametrize("states", [("state", "state"), ("state", "other state")], ids=["one home", "two homes"])
+def test_four_hundred_edits_by_two_processes_survive(tmp_path: Path, states: tuple[str, str]) -> None:
     root, count = tmp_path / "project", 200
     root.mkdir()
     (root / "shared.txt").write_text("".join(f"line {number}: no\n" for number in range(2 * count)))
     argv = [sys.executable, "-P", "-c", WRITER, str(root)]
     writers = [
-        subprocess.Popen([*argv, str(begin), str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for begin in (0, count)
+        subprocess.Popen(
+            [*argv, str(tmp_path / state), str(begin), str(count)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for state, begin in zip(states, (0, count), strict=True)
     ]
     for writer in writers:
         assert writer.stdout is not None
@@ -80,6 +87,7 @@ def test_four_hundred_edits_by_two_processes_survive(tmp_path: Path) -> None:
         assert writer.returncode == 0
     assert (root / "shared.txt").read_text().count(": ok\n") == 2 * count
     assert [path.name for path in root.iterdir()] == ["shared.txt"]
+    assert [list((tmp_path / state).iterdir()) for state in states] == [[], []]
 
 
 @pytest.mark.slow
@@ -104,16 +112,24 @@ def test_no_save_of_an_editor_is_lost_beside_edits_of_the_same_file(tmp_path: Pa
 
 def test_a_lock_that_is_not_had_in_time_changes_nothing(tmp_path: Path) -> None:
     timeouts = Timeouts().replace(project_lock=0.05)
-    root, locks = tmp_path / "project", ProjectLocks(timeouts)
+    root, locks = tmp_path / "project", ProjectLocks(tmp_path / "locks", timeouts)
     root.mkdir()
     file = root / "a.txt"
     file.write_text("old\n")
     paths = SandboxPaths(root, locks=locks)
     edit = FilePatch(path="a.txt", hunks=(Hunk(old="old", new="new"),))
-    with opened_folder(root, ".") as folder, locks.held([folder]):
-        with pytest.raises(ToolError, match="Another Marvin process has been writing"):
-            edit_files(paths, [edit])
+    with locks.held([file.stat()], []), pytest.raises(ToolError, match="Another Marvin process has been writing"):
+        edit_files(paths, [edit])
     assert file.read_text() == "old\n"
     edit_files(paths, [edit])
     assert file.read_text() == "new\n"
     assert [path.name for path in root.iterdir()] == ["a.txt"]
+
+
+def test_a_program_that_keeps_a_folder_locked_holds_up_no_edit(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("old\n")
+    paths = SandboxPaths(tmp_path, locks=ProjectLocks(tmp_path / "locks", Timeouts().replace(project_lock=0.05)))
+    with opened_folder(tmp_path, ".") as folder:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        edit_files(paths, [FilePatch(path="a.txt", hunks=(Hunk(old="old", new="new"),))])
+    assert (tmp_path / "a.txt").read_text() == "new\n"

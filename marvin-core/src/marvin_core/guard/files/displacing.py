@@ -36,7 +36,6 @@ Flaw: TypeAlias = Callable[[str], str]
 """Tells why the file of a name in the folder is not the one that was checked; an empty text if it is."""
 
 CHANGED = "was changed by another program in the meantime"
-IN_USE = "is open for writing in another program"
 
 
 class NotTheChecked(Exception):
@@ -230,6 +229,8 @@ def flaw_of(name: str, folder: int, checked: os.stat_result | None, content: byt
     """
     if state_of(_status(name, folder)) != state_of(checked):
         return CHANGED
+    if content is None:
+        return ""
     try:
         descriptor = os.open(name, READ, dir_fd=folder)
     except FileNotFoundError:
@@ -237,26 +238,7 @@ def flaw_of(name: str, folder: int, checked: os.stat_result | None, content: byt
     except OSError:  # it is a link, or this user may not read it
         return ""
     with os.fdopen(descriptor, "rb") as stream:
-        if _is_being_written(descriptor):
-            return IN_USE
-        return CHANGED if content is not None and stream.read(len(content) + 1) != content else ""
-
-
-def _is_being_written(descriptor: int) -> bool:
-    """Whether a program has the file open for writing. Only Linux tells, and only about the user's own files."""
-    if sys.platform != "linux":
-        return False
-    import fcntl
-    import signal
-
-    try:
-        # Whoever opens the file in this moment has the kernel send a signal: one that is ignored by default.
-        fcntl.fcntl(descriptor, fcntl.F_SETSIG, int(signal.SIGURG))
-        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    except OSError as error:
-        return error.errno == errno.EAGAIN
-    return False
+        return CHANGED if stream.read(len(content) + 1) != content else ""
 
 
 def _status(name: str, folder: int) -> os.stat_result:

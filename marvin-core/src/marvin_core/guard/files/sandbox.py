@@ -38,7 +38,7 @@ class SandboxPaths(FolderPaths):
         protected: patterns of paths that cannot be written, see `PROTECTED`.
         writable: if given, the only files that can be written or removed, relative to the root.
         copies: where `real_file` keeps its copies; by default the folder for temporary files.
-        locks: the locks shared with other Marvins that write in the same folders.
+        locks: the locks shared with other Marvins that write the same files.
     """
 
     def __init__(
@@ -114,17 +114,19 @@ class SandboxPaths(FolderPaths):
         from .together import Step, write_together
 
         with ExitStack() as stack:
-            steps, places = [], []
+            steps, files = [], []
             for change in changes:
                 opened = self._removing(change.path) if change.data is None else self._writing(change.path)
                 place, old = stack.enter_context(opened)
                 self._sweep_once(place)
                 steps.append(Step(change, place, old))
-                places.append(place)
-            write_together(steps, self._locked(*places))
+                files.append((place, steps[-1].before))
+            write_together(steps, self._locked(*files))
 
-    def _locked(self, *places: Place) -> AbstractContextManager[None]:
-        return nullcontext() if self._locks is None else self._locks.held(place.folder for place in places)
+    def _locked(self, *files: tuple[Place, os.stat_result | None]) -> AbstractContextManager[None]:
+        if self._locks is None:
+            return nullcontext()
+        return self._locks.held([old for _, old in files if old is not None], [place.folder for place, _ in files])
 
     def append(self, path: str, data: bytes) -> None:
         """Append to a file, in one write if the disk allows it; a failure leaves no part of the text behind.
@@ -137,7 +139,7 @@ class SandboxPaths(FolderPaths):
         with self._writing(path) as (place, old):
             descriptor = os.open(place.name, _APPEND, 0o666, dir_fd=place.folder)
             try:
-                with self._locked(place):
+                with self._locked((place, os.fstat(descriptor))):
                     self._check_opened(path, descriptor, place)
                     add(descriptor, data)
             except BaseException:
@@ -180,7 +182,7 @@ class SandboxPaths(FolderPaths):
             yield copy.path
             if writing and copy.is_changed:
                 copy.check_closed(path)
-                with self._writing(path) as (place, _), copy.path.open("rb") as content, self._locked(place):
+                with self._writing(path) as (place, old), copy.path.open("rb") as content, self._locked((place, old)):
                     self._put_copy(path, place, before, content)
 
     @staticmethod

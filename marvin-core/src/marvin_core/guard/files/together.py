@@ -11,7 +11,7 @@ from typing import BinaryIO
 from ...api.errors import FileChanged, ToolError
 from ...api.tool_context import FileWrite
 from .copies import state_of
-from .displacing import CHANGED, IN_USE, Displaced, NotTheChecked, displace, flaw_of, put_new
+from .displacing import CHANGED, Displaced, NotTheChecked, displace, flaw_of, put_new
 from .errors import describe_failure
 from .folder_descriptors import Place
 from .writing import Prepared
@@ -104,11 +104,6 @@ class Step:
                 raise ToolError(
                     f"{path!r} {error}, several times at once. What has no place any more was saved as {error.kept!r}, "
                     "in the same folder. Compare the two files, and tell the user."
-                ) from error
-            if str(error) == IN_USE:
-                raise ToolError(
-                    f"{path!r} {error}, so this change was not made: what that program writes later would be lost. "
-                    "Wait until it has finished, or end it."
                 ) from error
             raise FileChanged(f"{path!r} {error}, so this change was not made. Read it again.") from error
         except FileExistsError as error:

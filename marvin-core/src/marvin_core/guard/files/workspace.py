@@ -47,7 +47,7 @@ class Workspace:
             protected=(*PROTECTED, *_below(root, log)),
             writable=() if reading else self._writable(root),
             copies=config.cache_folder / "copies",
-            locks=ProjectLocks(config.timeouts),
+            locks=ProjectLocks(config.state_folder / "locks", config.timeouts),
         )
 
     def own_places(self, root: Path) -> list[str]:
