@@ -360,7 +360,7 @@ def test_an_expression_that_never_ends_can_be_cancelled(project: Project) -> Non
         lonely.processes = lonely._runner()
         try:
             async with asyncio.timeout(1):
-                await code_grep.function(lonely.context, pattern="(a+)+$")
+                await code_grep.function(lonely.context, pattern="(?:a|aa)+$")
         finally:
             await lonely.processes.close()
 
@@ -503,8 +503,8 @@ class TestWhatIsShown:
 def test_a_pattern_that_never_ends_is_given_up_with_advice(either: Project) -> None:
     """With look-ahead ripgrep counts its steps; Marvin's own program has a time."""
     either.timeouts = either.timeouts.replace(search=0.2)
-    either.write("a.txt", "a" * 60 + "!\n")
-    assert "takes too long" in either.error(code_grep, pattern="(a+)+(?=c)$")
+    either.write("a.txt", "a" * 60 + "!b\n")
+    assert "takes too long" in either.error(code_grep, pattern="(?:a|aa)+(?=b)$")
 
 
 def test_a_pattern_of_100_000_characters_is_answered(either: Project) -> None:
@@ -624,6 +624,82 @@ def test_what_is_there_but_excluded_is_explained(repository: Project) -> None:
     assert repository.call(glob, pattern="*/*.js", path="node_modules") == "node_modules/x/index.js"
     assert ".gitignore excludes it" in repository.call(glob, pattern="a.log")
     assert "excludes" not in repository.call(glob, pattern="nowhere/*.js")
+
+
+def test_a_left_out_file_that_matches_is_named(either: Project) -> None:
+    either.write(".gitignore", "*.log\n")
+    either.write("x.log", "needle\n")
+    either.write(".hid/h.py", "needle\n")
+    assert "x.log is left out: .gitignore excludes it." in either.call(glob, pattern="*.log")
+    assert ".hid/h.py is left out: it is hidden." in either.call(glob, pattern="**/h.py")
+    assert "x.log is left out: .gitignore excludes it" in either.call(code_grep, pattern="needle", glob_filter="*.log")
+    assert ".hid/h.py is left out: it is hidden" in either.call(code_grep, pattern="needle", glob_filter="h.py")
+    assert "is left out" not in either.call(glob, pattern="*.zip")
+    assert "is left out" not in either.call(code_grep, pattern="needle", glob_filter="*.zip")
+
+
+def test_a_folder_behind_a_link_and_one_with_a_slash_are_explained(project: Project) -> None:
+    project.write("a/m.py")
+    (project.root / "link").symlink_to("a")
+    found = project.call(glob, pattern="link/**")
+    assert "'link' leads over a link, which is not followed. Use its target: path='a', pattern='**'." in found
+    assert "gitignore" not in found
+    assert "use 'a/**'" in project.call(glob, pattern="a/")
+
+
+def test_rules_of_other_programs_hide_nothing(either: Project) -> None:
+    """Only those of git count, as for glob."""
+    either.write(".rgignore", "a.txt\n")
+    either.write(".ignore", "b.txt\n")
+    either.write("a.txt", "needle\n")
+    either.write("b.txt", "needle\n")
+    assert either.call(code_grep, pattern="needle", output="files") == "a.txt\nb.txt"
+
+
+_EXPRESSIONS_AND_LINES = {
+    "[[:alpha:]]$": [2],
+    "[[:^alpha:]]$": [1, 3, 4, 5],
+    "[[:digit:]]{2}": [1],
+    "[[:space:]]$": [4],
+    "[a-z&&[^o]]oo": [2],
+    r"\p{Lu}\w": [1],
+    r"^\pL+$": [3],
+    r"\x{e9}": [3],
+    r"^\h": [2],
+    r"\Qx.y\E": [2],
+    r"(?i)CAFÉ": [3],
+    r"(?i)ss$": [],
+    r"a{e}": [5],
+    r"[a||b]\{": [5],
+    r"\w{4}": [1, 3],
+    "[[x]": [2],
+}
+
+
+@pytest.mark.parametrize(("pattern", "lines"), _EXPRESSIONS_AND_LINES.items())
+def test_an_expression_means_the_same_without_ripgrep(either: Project, pattern: str, lines: list[int]) -> None:
+    """Python's own expressions read many of these in another way, and silently find nothing."""
+    either.write("a.txt", "Hello 42\n foo x.y yes\ncafé\nß \na{e} ß}\n")
+    found = either.call(code_grep, pattern=pattern, context_lines=0)
+    numbers = [int(line.split(":")[1]) for line in found.splitlines() if line.startswith("a.txt:")]
+    assert numbers == lines, found
+
+
+@pytest.mark.parametrize("pattern", ["(?-u)\\w", r"(?U)a+", r"(?<n>a)\k<n>", r"\g{1}"])
+def test_what_only_ripgrep_knows_is_an_error_without_it(project: Project, pattern: str) -> None:
+    own = Project(project.root, programs=("git",))
+    own.write("a.txt", "a\n")
+    assert "Without ripgrep, " in own.error(code_grep, pattern=pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "advice"), [("a{,3}b", "{0,3}"), (r"\Aone", "^ or $"), (r"one\z", "^ or $"), (r"\\\Z", "^ or $")]
+)
+def test_what_versions_of_ripgrep_read_differently_is_refused(either: Project, pattern: str, advice: str) -> None:
+    either.write("a.txt", "one\n")
+    assert advice in either.error(code_grep, pattern=pattern)
+    assert "is not clear" not in either.call(code_grep, pattern=pattern, literal=True)
+    assert "is not clear" not in either.call(code_grep, pattern=r"\{,3\}|\\z")
 
 
 @pytest.mark.parametrize("count", [30, 2_500])

@@ -8,7 +8,7 @@ from json import dumps
 from ...api.errors import ToolError
 from ...api.tool_context import ToolContext
 from .search_lines import OUTPUT_BYTES, LineReader, parsed_counts
-from .search_program import NO_EXPRESSION, TOO_LONG
+from .search_program import NO_EXPRESSION, TOO_LONG, UNSUPPORTED
 from .search_results import (
     SearchPlaces,
     SearchQuery,
@@ -50,6 +50,8 @@ async def own_search(context: ToolContext, query: SearchQuery, places: SearchPla
         reason = result.stderr.decode("utf-8", "replace").strip()
         if result.exit_code == TOO_LONG:
             raise takes_too_long(query)
+        if result.exit_code == UNSUPPORTED:
+            raise ToolError(f"Without ripgrep, {reason}")
         if result.exit_code != NO_EXPRESSION:
             raise ToolError(f"The search failed: {reason[-500:]}. Search a smaller part, or install ripgrep.")
         raise no_expression(query, reason)

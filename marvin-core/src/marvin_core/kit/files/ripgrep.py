@@ -20,12 +20,12 @@ from ...api.tool_context import ToolContext
 from ...guard.files.no_links import Statuses, open_without_links
 from ...util.threads import in_thread
 from .encodings import has_utf8_mark, utf16_codec
+from .expressions import widened
 from .listing import in_repository
 from .old_texts import OldTexts
 from .search_lines import OUTPUT_BYTES, FewReader, FoundLine, LineReader, RawLine, parsed_counts
 from .search_program import lines_of
 from .search_results import SearchPlaces, SearchQuery, SearchResult, as_counts, as_result, takes_too_long
-from .widening import widened
 
 _BATCH_CHARACTERS = 100_000  # of file names in one command line
 _ARGUMENT_BYTES = 100_000

@@ -7,21 +7,26 @@ It reads its query as JSON from standard input and writes the same as `rg --null
 from __future__ import annotations
 
 import json
-import re
 import signal
 import sys
 from collections import deque
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...guard.files.no_links import open_without_links
 from .encodings import Codec, codec_of
+from .expressions import UnsupportedExpressionError, without_ripgrep
+
+if TYPE_CHECKING:
+    import regex  # type: ignore[import-untyped]
 
 NO_EXPRESSION = 2
 """The exit code for an invalid regular expression."""
 TOO_LONG = 3
 """The exit code for a pattern that takes too long."""
+UNSUPPORTED = 4
+"""The exit code for a regular expression that ripgrep may know, and this program does not."""
 
 _BINARY_HEAD = 65_536
 _LINE_BYTES = 4_000_000
@@ -36,26 +41,46 @@ class _TooLongError(Exception):
 
 def main(source: BinaryIO, target: BinaryIO) -> int:
     """Search; returns the exit code. Errors of the pattern go to standard error."""
+    import regex  # whoever uses ripgrep does not wait for it
+
     query = json.loads(source.read())
-    pattern = re.escape(query["pattern"]) if query["literal"] else query["pattern"]
     signal.signal(signal.SIGALRM, _give_up)
     signal.setitimer(signal.ITIMER_REAL, query["seconds"])
     try:
-        expression = re.compile(pattern, re.IGNORECASE if query["ignore_case"] else 0)
-        _search(expression, query, target)
+        _search(_compiled(query), query, target)
     except _TooLongError:
         return TOO_LONG
-    except (re.error, OverflowError, RecursionError) as error:
+    except UnsupportedExpressionError as error:
+        sys.stderr.write(str(error))
+        return UNSUPPORTED
+    except (OverflowError, RecursionError) as error:
         sys.stderr.write(str(error))
         return NO_EXPRESSION
+    except regex.error as error:
+        sys.stderr.write(error.msg)
+        return NO_EXPRESSION
     return 0
+
+
+def _compiled(query: dict[str, Any]) -> regex.Pattern[str]:
+    """The expression with the sets of ripgrep, or else, as ripgrep tries it, with those of PCRE2."""
+    import regex
+
+    case = regex.IGNORECASE if query["ignore_case"] else 0
+    if query["literal"]:
+        return regex.compile(f"(?-f){regex.escape(query['pattern'])}", case | regex.VERSION1)
+    pattern = without_ripgrep(query["pattern"])
+    try:
+        return regex.compile(f"(?-f){pattern}", case | regex.VERSION1)
+    except regex.error:
+        return regex.compile(pattern, case | regex.VERSION0)
 
 
 def _give_up(_number: int, _frame: FrameType | None) -> None:
     raise _TooLongError
 
 
-def _search(expression: re.Pattern[str], query: dict[str, Any], target: BinaryIO) -> None:
+def _search(expression: regex.Pattern[str], query: dict[str, Any], target: BinaryIO) -> None:
     left = query["max_results"] + 1
     for path in query["files"]:
         name = path.encode("utf-8", "surrogateescape")
@@ -72,7 +97,7 @@ def _search(expression: re.Pattern[str], query: dict[str, Any], target: BinaryIO
             break
 
 
-def _found(expression: re.Pattern[str], path: str, around: int, most: int) -> Iterator[tuple[int, int, str]]:
+def _found(expression: regex.Pattern[str], path: str, around: int, most: int) -> Iterator[tuple[int, int, str]]:
     """The matching lines and their context: number, column of the match or -1, and text."""
     before: deque[tuple[int, str]] = deque(maxlen=around)
     after = 0
