@@ -656,52 +656,6 @@ def test_rules_of_other_programs_hide_nothing(either: Project) -> None:
     assert either.call(code_grep, pattern="needle", output="files") == "a.txt\nb.txt"
 
 
-_EXPRESSIONS_AND_LINES = {
-    "[[:alpha:]]$": [2],
-    "[[:^alpha:]]$": [1, 3, 4, 5],
-    "[[:digit:]]{2}": [1],
-    "[[:space:]]$": [4],
-    "[a-z&&[^o]]oo": [2],
-    r"\p{Lu}\w": [1],
-    r"^\pL+$": [3],
-    r"\x{e9}": [3],
-    r"^\h": [2],
-    r"\Qx.y\E": [2],
-    r"(?i)CAFÉ": [3],
-    r"(?i)ss$": [],
-    r"a{e}": [5],
-    r"[a||b]\{": [5],
-    r"\w{4}": [1, 3],
-    "[[x]": [2],
-}
-
-
-@pytest.mark.parametrize(("pattern", "lines"), _EXPRESSIONS_AND_LINES.items())
-def test_an_expression_means_the_same_without_ripgrep(either: Project, pattern: str, lines: list[int]) -> None:
-    """Python's own expressions read many of these in another way, and silently find nothing."""
-    either.write("a.txt", "Hello 42\n foo x.y yes\ncafé\nß \na{e} ß}\n")
-    found = either.call(code_grep, pattern=pattern, context_lines=0)
-    numbers = [int(line.split(":")[1]) for line in found.splitlines() if line.startswith("a.txt:")]
-    assert numbers == lines, found
-
-
-@pytest.mark.parametrize("pattern", ["(?-u)\\w", r"(?U)a+", r"(?<n>a)\k<n>", r"\g{1}"])
-def test_what_only_ripgrep_knows_is_an_error_without_it(project: Project, pattern: str) -> None:
-    own = Project(project.root, programs=("git",))
-    own.write("a.txt", "a\n")
-    assert "Without ripgrep, " in own.error(code_grep, pattern=pattern)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "advice"), [("a{,3}b", "{0,3}"), (r"\Aone", "^ or $"), (r"one\z", "^ or $"), (r"\\\Z", "^ or $")]
-)
-def test_what_versions_of_ripgrep_read_differently_is_refused(either: Project, pattern: str, advice: str) -> None:
-    either.write("a.txt", "one\n")
-    assert advice in either.error(code_grep, pattern=pattern)
-    assert "is not clear" not in either.call(code_grep, pattern=pattern, literal=True)
-    assert "is not clear" not in either.call(code_grep, pattern=r"\{,3\}|\\z")
-
-
 @pytest.mark.parametrize("count", [30, 2_500])
 @pytest.mark.parametrize("output", ["lines", "files"])
 def test_many_threads_find_the_same_as_one_in_the_same_order(project: Project, count: int, output: str) -> None:

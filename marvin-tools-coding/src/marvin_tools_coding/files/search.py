@@ -43,6 +43,7 @@ StartPath = Annotated[str, "Folder or file"]
     access=["read"],
     group="files",
     aliases=GLOB_NAMES,
+    unlisted=["ignore"],
     ignores=GLOB_IGNORED,
     adapt=glob_arguments,
 )
@@ -51,6 +52,7 @@ async def glob(
     pattern: Annotated[str, "A pattern such as 'src/**/*.{ts,tsx}'"],
     path: Annotated[str, "Folder to start in"] = ".",
     max_results: Annotated[int, Field(ge=1, le=5000), "Maximum files"] = 200,
+    ignore: list[str] | str | None = None,
 ) -> str:
     """List files, newest first: '*.py' in the folder itself, '**/*.py' at any depth. What .gitignore excludes is left
     out; hidden names need their dot."""
@@ -62,6 +64,10 @@ async def glob(
     lines = [file.shown for file in files[:max_results]]
     if len(files) > max_results:
         lines.append(f"[{len(files) - max_results:,} more of {len(files):,}. Narrow the pattern or raise max_results.]")
+    if ignore:
+        lines.append(
+            "[ignore was not used: only what .gitignore excludes is left out. Use a narrower pattern or path.]"
+        )
     return "\n".join([*lines, *no_rules(bad)])
 
 

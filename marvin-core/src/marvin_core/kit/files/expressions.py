@@ -1,177 +1,242 @@
-"""Converts regular expressions of ripgrep: for legacy encodings, and for searching without ripgrep.
+"""Converts regular expressions of ripgrep to those of the library `regex`, for a search without ripgrep.
 
-A program that reads UTF-8 finds no `é` in a file of Windows-1252, nor does its `.` match one. A widened expression
-matches every line that the original one matches, and more lines that are not ASCII: those are checked again.
+ripgrep reads an expression with its own engine, and with PCRE2 what this does not know. The two read some signs
+differently: `[[a]b]` is one set, or the set `[[a]` and `b]`. What they or their versions disagree about is refused.
 """
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-from ...api.errors import ToolError
-
-_MOST_CHARACTERS = 1_000
-"""The maximum length of an expression that is widened, in characters."""
-_CODECS = (
-    *("cp1252", "iso8859_2", "iso8859_15", "cp1250", "cp1251", "koi8_u", "cp866", "cp437", "cp850", "mac_roman"),
-    *("cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp932", "euc_jp", "gb18030", "big5", "cp949"),
+from .sets_of_characters import (
+    CODE,
+    ONLY_LINES,
+    PROPERTY,
+    Style,
+    UnsupportedExpressionError,
+    character,
+    class_of,
+    code_of,
+    property_of,
+    read_set,
 )
-"""The legacy encodings that are considered, which are the most frequent ones."""
-_HIGH = r"(?-u:[\x80-\xff][\x40-\xff]?)"
-"""One character that is not ASCII, in any of these encodings."""
 
 _TOKEN = re.compile(
-    r"(?P<open>\(\?(?:P?<[^>]*>|[a-zA-Z-]*[:)]))"
-    r"|(?P<group>\[\^?\]?(?:\[:\^?[a-z]+:\]|\\.|[^\]\\\[])*\])"
-    r"|(?P<escape>\\(?:[pPxuU]\{[^}]*\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.))"
-    r"|(?P<text>[^\x00-\x7f]+(?![*+?{])|[^\x00-\x7f])"
-    r"|(?P<plain>[^\[\\])",
-    re.DOTALL,
-)
-_WIDE_GROUP = re.compile(r"\[\^|\[:\^|\\[wWsSDpPxuU]|[^\x00-\x7f]")
-_BOUNDARY = r"\b"
-
-_ATOM = re.compile(
-    r"\\Q(?P<quoted>.*?)(?:\\E|$)"
-    r"|\\[xuU]\{(?P<code>[0-9A-Fa-f]{1,6})\}"
-    r"|\\[pP]\{[^}]*\}"
-    r"|\\(?P<escape>[a-zA-Z]\{?)"
-    r"|\\."
-    r"|\(\?(?P<flags>[a-zA-Z]*-?[a-zA-Z]*)[:)]"
-    r"|\[:(?P<negated>\^?)(?P<posix>[a-z]+):\]"
-    r"|(?P<open>\[\^?\]?)"
-    r"|(?P<brace>\{)(?!\d+(?:,\d*)?\})"
-    r"|\|\|"
+    r"(?P<count>(?:[*+?]|\{\d+(?:,\d*)?\})[?+]?)"
+    r"|(?P<unclear>\{(?=[^}]*\d)\s*\d*\s*,?\s*(?P<most>\d*)\s*\})"
+    r"|\\Q(?P<quoted>.*?)(?:\\E|$)"
+    rf"|{CODE}"
+    rf"|{PROPERTY}"
+    r"|\\(?P<number>[1-9]\d*)"
+    r"|(?:\\k[<{']|\(\?P=)(?P<same>[A-Za-z_]\w*)[>}')]"
+    r"|(?P<boundary>\\b\{[^}]*\}?|\\[<>])"
+    r"|\\(?P<escape>.)"
+    r"|\(\?#(?P<comment>[^)]*\)?)"
+    r"|(?P<look>\(\?(?:<?[=!]|>))"
+    r"|\(\?(?:P?<(?P<name>[A-Za-z_]\w*)>|'(?P<quoted_name>[A-Za-z_]\w*)')"
+    r"|\(\?(?P<flags>[imsx]*(?:-[isx]+)?)(?P<flags_end>[:)])"
+    r"|(?P<strange>\((?:\*|\?[^\s)]*\)?))"
     r"|.",
     re.DOTALL,
 )
-_POSIX = {
-    "alnum": "0-9A-Za-z",
-    "alpha": "A-Za-z",
-    "ascii": r"\x00-\x7f",
-    "blank": r"\t\x20",
-    "cntrl": r"\x00-\x1f\x7f",
-    "digit": "0-9",
-    "graph": r"\x21-\x7e",
-    "lower": "a-z",
-    "print": r"\x20-\x7e",
-    "punct": r"\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e",
-    "space": r"\t\n\x0b\f\r\x20",
-    "upper": "A-Z",
-    "word": "0-9A-Za-z_",
-    "xdigit": "0-9A-Fa-f",
-}
-_ESCAPES = {"H": r"[^\h]", "N": r"[^\n]", "V": r"[^\n\x0b\f\r\x85\u2028\u2029]", "e": r"\x1b", "E": ""}
-_ONLY_RIPGREP = re.compile(r"[bgNo]\{|[cgkLMmlo]\{?")
-"""Escapes with another meaning, or none, in the expressions that are used without ripgrep."""
-_UNCLEAR_COUNT = re.compile(r"(?<!\\)(?:\\\\)*(\{,(\d+)\})")
-_UNCLEAR_END = re.compile(r"(?<!\\)(?:\\\\)*(\\[AzZ])")
+_ENDS = {"A": r"\A", "z": "$", "Z": "$"}
+_OF_PCRE = {"N": r"[^\n\r]", "e": r"\x1b", "K": r"\K", "X": r"\X", "E": ""}
 
 
-class UnsupportedExpressionError(ValueError):
-    """An expression that cannot be converted; the text says which part, and what to write instead."""
+class Expression(NamedTuple):
+    """An expression of the library `regex` (version 1), and whether ripgrep would match it with PCRE2."""
+
+    text: str
+    by_pcre: bool
 
 
-def refuse_unclear(pattern: str) -> None:
-    """Refuse what means one thing in some versions of ripgrep, and another in others.
+class _OtherEngineError(Exception):
+    """Only PCRE2 knows a part of the expression."""
+
+
+def converted(pattern: str, *, ignore_case: bool) -> Expression:
+    """The expression that matches the same as ripgrep's.
 
     Raises:
-        ToolError: the pattern contains such a part.
+        UnsupportedExpressionError: there is none; the text says what to write instead.
+        ValueError: it is not valid.
     """
-    count, end = _UNCLEAR_COUNT.search(pattern), _UNCLEAR_END.search(pattern)
-    if count:
-        raise ToolError(
-            f"{count[1]} is not clear: some programs read it as a number, others as text. "
-            f"Write {{0,{count[2]}}} for the number, or \\{count[1]} for the text."
-        )
-    if end:
-        raise ToolError(f"{end[1]} is not clear: lines are searched one by one. Write ^ or $ for the ends of a line.")
+    try:
+        return Expression(_Conversion(pattern, ignore_case, by_pcre=False).text(), by_pcre=False)
+    except _OtherEngineError:
+        return Expression(_Conversion(pattern, ignore_case, by_pcre=True).text(), by_pcre=True)
 
 
-def without_ripgrep(pattern: str) -> str:
-    """The expression of the library `regex` (version 1) that matches the same as ripgrep's.
+class _Conversion:
+    def __init__(self, pattern: str, ignore_case: bool, *, by_pcre: bool) -> None:
+        self._pattern = pattern
+        self._style = Style(by_pcre, ignore_case)
+        self._groups: list[tuple[int, Style]] = []
+        self._parts: list[str] = []
+        self._last: int | None = None
+        """Where the part begins that a count repeats."""
 
-    Raises:
-        UnsupportedExpressionError: there is none.
-    """
-    parts: list[str] = []
-    depth = 0
-    for atom in _ATOM.finditer(pattern):
-        parts.append(_converted(atom, in_set=depth > 0))
-        if atom["open"]:
-            depth += 1
-        elif depth and atom[0] == "]":
-            depth -= 1
-    return "".join(parts)
+    def text(self) -> str:
+        at = 0
+        while at < len(self._pattern):
+            token = _TOKEN.match(self._pattern, at)
+            assert token is not None
+            at = token.end()
+            if token[0] == "[":
+                text, at = self._set(at)
+                self._add(text)
+            elif token[0] == "#" and self._style.with_spaces:
+                break  # a comment, up to the end of the line
+            elif not (token[0].isspace() and self._style.with_spaces):
+                self._take(token)
+        return "".join(self._parts)
 
+    def _take(self, token: re.Match[str]) -> None:
+        if token["count"]:
+            self._repeat(token["count"])
+        elif token["escape"]:
+            self._escape(token["escape"])
+        elif token["code"]:
+            self._number(token["code"])
+        elif token["property"]:
+            self._add(property_of(token["property"], self._style))
+        elif token["flags_end"]:
+            self._set_flags(token["flags"], token["flags_end"])
+        elif token[0].startswith("("):
+            self._open(token)
+        elif token[0] == ")":
+            self._close()
+        elif token[0].startswith("\\") or token["unclear"]:
+            self._other_escape(token)
+        elif len(token[0]) == 1:
+            self._plain(token[0])
 
-def _converted(atom: re.Match[str], *, in_set: bool) -> str:
-    if atom["quoted"] is not None:
-        return re.escape(atom["quoted"])
-    if atom["code"]:
-        return f"\\U{int(atom['code'], 16):08x}"
-    if atom["escape"]:
-        if _ONLY_RIPGREP.fullmatch(atom["escape"]):
-            raise UnsupportedExpressionError(f"{atom[0]} is not supported. Write it in another way.")
-        return _ESCAPES.get(atom["escape"], atom[0])
-    if atom["flags"] and not set(atom["flags"]) <= set("imsx-"):
-        raise UnsupportedExpressionError(
-            f"{atom[0]} is not supported. Leave it out, and write [0-9A-Za-z_] for a \\w of ASCII."
-        )
-    if in_set and atom["posix"] in _POSIX:
-        inner = _POSIX[atom["posix"]]
-        return f"[^{inner}]" if atom["negated"] else inner
-    if atom["brace"] and not in_set:  # here it would mean a match with mistakes
-        return r"\{"
-    return r"|\|" if in_set and atom[0] == "||" else atom[0]
+    def _add(self, text: str) -> None:
+        self._last = len(self._parts)
+        self._parts.append(text)
 
+    def _needs_pcre(self) -> None:
+        if not self._style.by_pcre:
+            raise _OtherEngineError
 
-def widened(pattern: str, *, literal: bool, ignore_case: bool) -> str:
-    """The expression for ripgrep; empty if the original one matches ASCII only, or cannot be widened."""
-    if len(pattern) > _MOST_CHARACTERS or (literal and pattern.isascii()):
-        return ""
-    expression = re.sub(r"[\\.+*?()|\[\]{}^$]", r"\\\g<0>", pattern) if literal else pattern
-    tokens = _tokens(expression)
-    any_case = ignore_case or any(re.match(r"\(\?[a-z]*i", token) for kind, token in tokens if kind == "open")
-    whole = "".join(_wide(tokens, index, any_case=any_case) for index in range(len(tokens)))
-    return "" if whole == expression else whole
+    def _number(self, written: str) -> None:
+        code = code_of(written)
+        if chr(min(code, 0x10FFFF)) in "\n\r":
+            raise UnsupportedExpressionError(ONLY_LINES.format(written))
+        self._add(character(code))
 
+    def _repeat(self, count: str) -> None:
+        """Repeat the last part. Two counts in sequence repeat each other; of PCRE2, `+` after one is possessive."""
+        if self._last is None:
+            self._parts.append(count)  # the library says what is wrong
+            return
+        counts = [count]
+        if count[-1] == "+" and len(count) > 1 and not self._style.by_pcre:
+            counts = [count[:-1], "+"]
+        for one in counts:
+            self._parts[self._last :] = [f"(?:{''.join(self._parts[self._last :])}){one}"]
 
-def _tokens(expression: str) -> list[tuple[str, str]]:
-    """The parts of an expression, each with its kind; none if its syntax is not supported here."""
-    tokens: list[tuple[str, str]] = []
-    end = 0
-    while end < len(expression):
-        found = _TOKEN.match(expression, end)
-        if found is None or (found.lastgroup == "open" and re.match(r"\(\?[a-zA-Z-]*[xu]", found[0])):
-            return [("plain", expression)]
-        tokens.append((found.lastgroup or "", found[0]))
-        end = found.end()
-    return tokens
+    def _plain(self, sign: str) -> None:
+        if sign == "|":
+            self._parts.append(sign)
+            self._last = None
+        elif sign == ".":
+            self._add(r"[\s\S]" if self._style.any_sign and self._style.by_pcre else r"[^\n\r]")
+        elif sign in "^$":
+            # PCRE2 sees the end of the line, and ends within it.
+            of_pcre = r"(?<![^\r])" if sign == "^" else r"(?![^\n\r])"
+            self._add(of_pcre if self._style.by_pcre else sign)
+        else:
+            if sign == "{":
+                self._needs_pcre()
+            self._add(character(ord(sign)))
 
+    def _escape(self, letter: str) -> None:
+        of_class = class_of(letter, self._style)
+        if of_class:
+            self._add(of_class)
+        elif not (letter.isascii() and letter.isalnum()):
+            self._add(character(ord(letter)))
+        elif letter in "bBaftv":
+            self._add(r"\x0b" if letter == "v" else f"\\{letter}")
+        elif letter in _ENDS:
+            if letter == "Z":
+                self._needs_pcre()
+            self._plain("$") if _ENDS[letter] == "$" else self._add(_ENDS[letter])
+        elif letter in "nr":
+            raise UnsupportedExpressionError(ONLY_LINES.format(f"\\{letter}"))
+        elif letter in _OF_PCRE or letter in "hHvV":
+            self._needs_pcre()
+            self._add(_OF_PCRE[letter])
+        else:
+            raise UnsupportedExpressionError(
+                f"\\{letter} is not supported. Write a sign as \\x{{..}}, a text as it stands, and sets as [...]."
+            )
 
-def _wide(tokens: list[tuple[str, str]], index: int, *, any_case: bool) -> str:
-    kind, part = tokens[index]
-    if kind == "text":
-        return "".join(map(_in_any_codec, part)) if any_case else _in_any_codec(part)
-    if part == _BOUNDARY:  # next to a byte that is not UTF-8 there is none
-        beside = (tokens[place][0] for place in (index - 1, index + 1) if 0 <= place < len(tokens))
-        return "" if "text" in beside else part
-    is_wide = {
-        "plain": part == ".",
-        "escape": part[1:2] in tuple("wWsSDpPxuU"),
-        "group": _WIDE_GROUP.search(part) is not None,
-    }
-    return f"(?:{part}|{_HIGH})" if is_wide.get(kind) else part
+    def _other_escape(self, token: re.Match[str]) -> None:
+        """What begins with a backslash, and counts that versions of ripgrep read differently."""
+        if token["unclear"]:
+            raise UnsupportedExpressionError(
+                f"{token[0]} is a count in some versions of ripgrep, and text in others. "
+                f"Write {{0,{token['most']}}} or {{1,2}} without spaces for a count, or \\{token[0]} for the text."
+            )
+        if token["boundary"]:
+            raise UnsupportedExpressionError(
+                f"{token[0]} is not supported by all versions of ripgrep. Write \\b for the edge of a word, or the "
+                "sign itself."
+            )
+        self._needs_pcre()
+        if token["quoted"] is not None:
+            for sign in token["quoted"]:
+                self._add(character(ord(sign)))
+        elif token["same"]:
+            self._add(f"(?P={token['same']})")
+        elif token["number"] and int(token["number"]) < 10:
+            self._add(f"(?:\\{token['number']})")
+        else:
+            raise UnsupportedExpressionError(
+                f"{token[0]} is not supported. Name the group, as in (?P<n>...) and (?P=n), or write \\\\ for the sign."
+            )
 
+    def _open(self, token: re.Match[str]) -> None:
+        if token["strange"]:
+            raise UnsupportedExpressionError(
+                f"{token[0]} is not supported. Use (?:...), (?P<name>...), look-around such as (?=...), and the flags "
+                "i, m, s and x. For a \\w of ASCII write [0-9A-Za-z_], for a bracket \\(."
+            )
+        if token["comment"] is not None or token["same"] or token["look"] or token["quoted_name"]:
+            self._needs_pcre()
+        if token["same"]:
+            self._add(f"(?P={token['same']})")
+        elif token["comment"] is None:
+            name = token["name"] or token["quoted_name"]
+            self._enter(f"(?P<{name}>" if name else token["look"] or "(")
 
-def _in_any_codec(text: str) -> str:
-    encoded = set[bytes]()
-    for form in {text, text.lower(), text.upper()}:
-        for codec in _CODECS:
-            try:
-                encoded.add(form.encode(codec))
-            except UnicodeEncodeError:
-                continue
-    ways = "|".join(sorted("".join(f"\\x{byte:02x}" for byte in way) for way in encoded if not way.isascii()))
-    return f"(?:{text}|(?-u:{ways}))" if ways else text
+    def _enter(self, text: str) -> None:
+        self._groups.append((len(self._parts), self._style))
+        self._parts.append(text)
+        self._last = None
+
+    def _close(self) -> None:
+        self._parts.append(")")
+        if self._groups:
+            self._last, self._style = self._groups.pop()
+
+    def _set_flags(self, flags: str, end: str) -> None:
+        on, _, off = flags.partition("-")
+        now = [(was or sign in on) and sign not in off for sign, was in zip("isx", self._style[1:], strict=True)]
+        case = "i" if "i" in on and "i" not in off else "-i" if "i" in off else ""
+        if end == ":":
+            self._enter(f"(?{case}:")
+        elif case:
+            self._parts.append(f"(?{case})")
+            self._last = None
+        self._style = Style(self._style.by_pcre, *now)
+
+    def _set(self, at: int) -> tuple[str, int]:
+        found = read_set(self._pattern, at, self._style)
+        if found is None:
+            self._needs_pcre()
+            raise ValueError("a set has no end, or a range in it has its ends the wrong way round")
+        return found

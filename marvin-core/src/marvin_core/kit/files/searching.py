@@ -7,7 +7,6 @@ import stat
 
 from ...api.tool_context import ToolContext
 from .encodings import HEAD_BYTES, refuse_binary
-from .expressions import refuse_unclear
 from .finding import relative_filter
 from .globs import GlobFilter
 from .listing import in_repository, list_files
@@ -24,8 +23,6 @@ async def search_files(context: ToolContext, query: SearchQuery) -> SearchResult
     Raises:
         ToolError: the pattern is invalid or takes too long, or `start` is a file that is not text.
     """
-    if not query.literal:
-        refuse_unclear(query.pattern)
     places = await _places(context, query)
     if places.files == () and not places.wanted.is_everything:
         return SearchResult(lines=(), matches=0, has_files=False)
