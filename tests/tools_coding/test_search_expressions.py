@@ -37,8 +37,8 @@ the cat
 cat the\r
 _under_score
 \t
-I\u0307stanbul İstanbul ırmak
-e\u0301té
+istanbul İstanbul ırmak
+eté
 K\u212a ſs µμ
 <tag> "q" 's' /p/ #c %d @x !
 a]b [a] ^x -y
