@@ -48,22 +48,22 @@ a]b [a] ^x -y
 Q\\E
 zz"""
 SAME = r"""
-\p{Lu} \pL+ [[:digit:]]+ [[:alpha:]]+$ [[:^alpha:]]$ [[:space:]]$ [a-z&&[^o]]oo [a-z&&[^o]] end$ \bö \w+ö (?x)f\ o
-\x{e9} \x{d6} \u00e9 \AHello \Ahello o\z e\z \\\z \\\\z the\z \Ae\z (?P<a>f)oo foo| \d{2 (?i)école (?i)ss ß \s$ ^ $ ^$
+\p{Lu} \pL+ [[:digit:]]+ [[:alpha:]]+$ [[:^alpha:]]$ [[:space:]]$ [a-z&&[^o]]oo [a-z&&[^o]] end$ \bö \w+ö o \x{e9}
+\x{d6} \u00e9 \AHello \Ahello o\z e\z \\\z \\\\z the\z \Ae\z (?P<a>f)oo foo| \d{2 (?i)école (?i)ss ß \s$ ^ $ ^$
 \Qfoo.bar\E \h \H$ \N+x x{e} [[a] [a||b]$ a{e} (?<n>o)\k<n> (o)\1 (?i)straße [:alpha:] \e []a] [^]a] (?=5)5 e\Z [[a]b]
 [[a]b](?=.|) [a[b] [^a&&b] [a-c--b] [a-c~~b-d] [a-z--[aeiou]] [a-z&&[a-m]--[c]] [--a] [-a] [a-] [a-b-c] [\d-z] [\w.]
 [^\w\s] [\s\S] [\x41-\x43] [\p{Greek}\d] [^\p{L}\p{N}]$ a** a*+a a++ a*?b a{2}{2} a{2,3}? (a|b)++ ^* (?i)[a-z]+$
 (?i)[^a-z]+$ (?i)i (?i)istanbul (?i)[[:upper:]]{3} (?i)[A-Z&&[^B]] (?i)k+ (?i)µ (?i)σ (?i:abc) a(?i)B|C a(?i:B)C () |
 a| (?i)a(?-i)B (|a) (?:) (a)(b)?\2 (?!a)^. (?<=a)b (?<!a)b$ (?>a+)b (?>a+)a a++b(?=) (?=a)a++a ^(?=.*a)(?=.*b) (?#x)a
 (?P<n>a)(?P=n) (?'n'a)\k'n' \X{4} foo\Kbar \x41 [^\n]$ \t \v \f \a . ^.$ ^..$ (?s). (?s)^.$ (?m)^a \Bb b\B \w{4} ^\w+$
-^\s+$ ^\S+$ \D$ \W$ ^\s*$ \{,3\} \\A {2} x{ {} {a} }$ ] \] \/ \" \' \# \% \@ \! \- \_ \é \p{Greek} \p{Han}
-\p{Script=Han} \PL \p{Alphabetic}+$ [[:word:]]+$ [[:punct:]] [[:punct:]](?=) [[:alpha:]](?=)é [[:alpha:]]{2}(?=$)
-[a-z]{3,} [\p{L}&&\p{ASCII}] (?x)[a\ b]{2} (?x)a#b (?x)[#a] (?x:a\ b)|(c) (?x)a{2}#c (?-i)a a{0} a{3}b{0,} (?i)(a)\1
-(?i)é (?i)ſ (?i)\p{L}+ [\b] [\x{41}-\x{43}] [\u0041] \U00000041 \u{41} [a\-z] [a\]b] [\[\]] [\^a] [a^] [\\A] [^\\] [.]
-[$^] [{}] [|] [a|b]\| [&] [a&b] [~] [a~b] ['"] a-b a&&b c--d ~~ [é-ü] [^é] [日本]+ é? e\x{301} (?:a|aa)+$ (a+)+$ \bthe\b
-(cat|the)\s(cat|the) \b(?:cat)\b \w+(?=\() (?<=\bthe\s)cat \s(?=$) [^a](?=$) \W(?=$) ^(?!.*a).*$ \d+(?!\d) (?<!\w)x
-\z(?=|a) ^$(?=|a) \A(?=a) \.\* \(\) \[x\] \^\$ -y a$b ^^a a$$ x* (x*)* (x*)+$ (?i)q\\e Q\\E \\E \Q[x]\E \Q[x] \Q.*\E+
-\p{Any} \p{Nd}{2} \pN \pZ \p{Zs}n
+^\s+$ ^\S+$ \D$ \W$ ^\s*$ \{,3\} \\A x{ {} {a} }$ ] \] \/ \" \' \# \% \@ \! \- \_ \é \p{Greek} \p{Han} \p{Script=Han}
+\PL \p{Alphabetic}+$ [[:word:]]+$ [[:punct:]] [[:punct:]](?=) [[:alpha:]](?=)é [[:alpha:]]{2}(?=$) [a-z]{3,}
+[\p{L}&&\p{ASCII}] (?x)a#b (?x)[#a] (?x)a{2}#c (?-i)a a{0} a{3}b{0,} (?i)(a)\1 (?i)é (?i)ſ (?i)\p{L}+ [\b]
+[\x{41}-\x{43}] [\u0041] \U00000041 \u{41} [a\-z] [a\]b] [\[\]] [\^a] [a^] [\\A] [^\\] [.] [$^] [{}] [|] [a|b]\| [&]
+[a&b] [~] [a~b] ['"] a-b a&&b c--d ~~ [é-ü] [^é] [日本]+ é? e\x{301} (?:a|aa)+$ (a+)+$ \bthe\b (cat|the)\s(cat|the)
+\b(?:cat)\b \w+(?=\() (?<=\bthe\s)cat \s(?=$) [^a](?=$) \W(?=$) ^(?!.*a).*$ \d+(?!\d) (?<!\w)x \z(?=|a) ^$(?=|a)
+\A(?=a) \.\* \(\) \[x\] \^\$ -y a$b ^^a a$$ x* (x*)* (x*)+$ (?i)q\\e Q\\E \\E \Q[x]\E \Q[x] \Q.*\E+ \p{Any} \p{Nd}{2}
+\pN \pZ \p{Zs}n
 """.split()
 REFUSED = {
     "a{,3}b": "Write {0,3}",
