@@ -12,8 +12,8 @@ from tests.packs.support_packs import Installed
 CORE = set(
     "annotated-doc annotated-types anyio attrs certifi charset-normalizer genai-prices h11 httpcore httpcore2 httpx"
     " httpx2 idna jsonschema jsonschema-specifications markdown-it-py marvin-core mdurl pathspec pluggy prompt-toolkit"
-    " pydantic pydantic-core pygments referencing rich rpds-py ruamel-yaml shellingham shfmt-py truststore typer"
-    " typing-extensions typing-inspection wcwidth".split()
+    " pydantic pydantic-core pygments referencing regex rich rpds-py ruamel-yaml shellingham shfmt-py truststore"
+    " typer typing-extensions typing-inspection wcwidth".split()
 )
 CODING = {"marvin-tools-coding", "pypdf"}
 PIPELINE = set(

@@ -77,6 +77,10 @@ CALLS: dict[str, tuple[Tool, dict[str, Any]]] = {
     "code_grep_look_ahead": (code_grep, {"pattern": "(?=x?)needle"}),
     "code_grep_names": (code_grep, {"pattern": "needle", "output": "files"}),
     "code_grep_counts": (code_grep, {"pattern": "needle", "output": "count"}),
+    "code_grep_own": (code_grep, {"pattern": "needle"}),
+    "code_grep_own_counts": (code_grep, {"pattern": "needle", "output": "count"}),
+    "code_grep_own_explains": (code_grep, {"pattern": "needle", "glob_filter": "secret*"}),
+    "glob_explains": (glob, {"pattern": "area/**/secret*"}),
 }
 
 
@@ -129,8 +133,9 @@ def attacked(project: Project, name: str, goes_on: Callable[[int], bool]) -> set
 def check(tmp_path: Path, name: str, kind: str, is_repository: bool, goes_on: Callable[[int], bool]) -> None:
     project, outside = ground(tmp_path, is_repository=is_repository)
     before = outside_of(outside)
+    caller = Project(project.root, programs=("git",)) if "_own" in name else project  # so without ripgrep
     with swapping(kind, project.root):
-        said = attacked(project, name, goes_on)
+        said = attacked(caller, name, goes_on)
     assert outside_of(outside) == before
     if kind != "hard":  # whoever may link a file here may read it: it is one of the project's, too
         assert not [text for text in said if "SECRET" in text or "secret-name" in text]

@@ -58,9 +58,10 @@ GLOB_NAMES = {
     "pattern": ("glob_pattern", "globPattern", "filePattern", "file_pattern", "glob", "query", "include", "patterns"),
     "path": (*FOLDERS, "cwd"),
     "max_results": (*MOST, "head_limit"),
+    "ignore": ("exclude", "excludes", "ignore_globs"),
 }
 GLOB_IGNORED = (
-    *(*IGNORED, "respect_gemini_ignore", "include_dirs", "ignore", "exclude", "excludes", "recursive", "type"),
+    *(*IGNORED, "respect_gemini_ignore", "include_dirs", "recursive", "type"),
     *("nocase", "sort", "no_ignore_vcs", "task_progress"),
 )
 TREE_NAMES = {

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypedDict, Unpack
 
 from marvin_core import (
     Field,
+    FoundFile,
     SearchQuery,
     SearchResult,
     ToolContext,
@@ -42,6 +43,7 @@ StartPath = Annotated[str, "Folder or file"]
     access=["read"],
     group="files",
     aliases=GLOB_NAMES,
+    unlisted=["ignore"],
     ignores=GLOB_IGNORED,
     adapt=glob_arguments,
 )
@@ -50,6 +52,7 @@ async def glob(
     pattern: Annotated[str, "A pattern such as 'src/**/*.{ts,tsx}'"],
     path: Annotated[str, "Folder to start in"] = ".",
     max_results: Annotated[int, Field(ge=1, le=5000), "Maximum files"] = 200,
+    ignore: list[str] | str | None = None,
 ) -> str:
     """List files, newest first: '*.py' in the folder itself, '**/*.py' at any depth. What .gitignore excludes is left
     out; hidden names need their dot."""
@@ -61,6 +64,10 @@ async def glob(
     lines = [file.shown for file in files[:max_results]]
     if len(files) > max_results:
         lines.append(f"[{len(files) - max_results:,} more of {len(files):,}. Narrow the pattern or raise max_results.]")
+    if ignore:
+        lines.append(
+            "[ignore was not used: only what .gitignore excludes is left out. Use a narrower pattern or path.]"
+        )
     return "\n".join([*lines, *no_rules(bad)])
 
 
@@ -110,7 +117,7 @@ async def found_lines(context: ToolContext, pattern: str, path: str, **options: 
     query = SearchQuery(pattern=pattern, start=_start(context, path), **options)
     found = await search_files(context, query)
     if not found.has_files:
-        return f"No file in {query.start!r} matches glob_filter. Use a wider filter, or list the files with glob."
+        return await _no_file(context, query)
     if not found.matches and not found.has_more:
         return _no_line(query)
     shown = "\n".join(found.files()) if query.output == "files" else found.text()
@@ -129,6 +136,20 @@ def _rest(query: SearchQuery, found: SearchResult) -> str:
         f"[There are more matches than these {found.matches}. Narrow pattern, path or glob_filter, raise "
         "max_results, or count all with output='count'.]"
     )
+
+
+async def _no_file(context: ToolContext, query: SearchQuery) -> str:
+    text = f"No file in {query.start!r} matches glob_filter."
+    left_out = await find_files(context, query.files, query.start, anywhere=True, left_out=True)
+    if not left_out:
+        return f"{text} Use a wider filter, or list the files with glob."
+    file = left_out[0]
+    reason = "it is hidden" if _is_hidden(file) else ".gitignore excludes it, or it usually holds keys"
+    return f"{text} {file.shown} is left out: {reason}. To search it, pass it as path."
+
+
+def _is_hidden(file: FoundFile) -> bool:
+    return "/." in f"/{file.path}"
 
 
 def _no_line(query: SearchQuery) -> str:
@@ -163,7 +184,7 @@ def _folder(context: ToolContext, path: str) -> str:
 async def _nothing(context: ToolContext, pattern: str, start: str) -> str:
     text = f"No file matches {pattern!r} in {start!r}."
     if _is_folder(context, f"{start}/{pattern}"):
-        return f"{text} It is a folder: use {pattern + '/**'!r}."
+        return f"{text} It is a folder: use {pattern.rstrip('/') + '/**'!r}."
     deeper = [] if "/" in pattern else await find_files(context, pattern, start, anywhere=True)
     if deeper:
         return f"{text} {len(deeper):,} match {'**/' + pattern!r}, which also searches in subfolders."
@@ -173,6 +194,10 @@ async def _nothing(context: ToolContext, pattern: str, start: str) -> str:
     left_out = _left_out(context, pattern, start)
     if left_out:
         return f"{text} {left_out}"
+    existing = await find_files(context, pattern, start, left_out=True)
+    if existing:
+        reason = "it is hidden" if _is_hidden(existing[0]) else ".gitignore excludes it"
+        return f"{text} {existing[0].shown} is left out: {reason}. Read it with read_file."
     return f"{text} List the files with tree, or use a wider pattern."
 
 
@@ -190,6 +215,9 @@ def _left_out(context: ToolContext, pattern: str, start: str) -> str:
     if kind != "folder":
         return ""
     rest = "/".join(names[len(fixed) :])
+    real = real_place(context, place)
+    if real != place:
+        return f"{place!r} leads over a link, which is not followed. Use its target: path={real!r}, pattern={rest!r}."
     return (
         f"If .gitignore excludes {place!r}, pass it as path: path={place!r}, pattern={rest!r}. A name that begins "
         "with a dot matches only a pattern that begins with a dot."

@@ -13,7 +13,7 @@ from typing import NamedTuple, overload
 from ...api.errors import ToolError
 from ...api.tool_context import ToolContext
 from .globs import GlobFilter, at_any_depth, compile_glob, literal_tails, names_hidden, split_globs
-from .listing import Wanted, list_files
+from .listing import Wanted, any_file, list_files
 from .names import shown_name
 
 
@@ -59,6 +59,7 @@ async def find_files(
     *,
     anywhere: bool = False,
     any_case: bool = False,
+    left_out: bool = False,
     bad_rules: list[str] | None = None,
 ) -> FoundFiles:
     """The files below a folder that match a glob pattern, newest first.
@@ -71,6 +72,8 @@ async def find_files(
         start: a folder, checked and relative to the root, as returned by `real_place`.
         anywhere: a pattern without a slash matches in all folders below.
         any_case: ignore case; not with `anywhere`.
+        left_out: find only one file, even if it is hidden or excluded; none after a second. This explains why nothing
+            is found.
         bad_rules: receives invalid lines of .gitignore, as `path:number: line`, if git is not used.
 
     Raises:
@@ -79,7 +82,7 @@ async def find_files(
     pattern = _relative(context, pattern, start)
     hidden, tails = names_hidden(pattern), () if any_case else literal_tails(pattern)
     wanted: Wanted | None
-    if tails and at_any_depth(pattern):
+    if tails and at_any_depth(pattern) and not left_out:
         wanted = None
     elif anywhere:
         chosen = GlobFilter(pattern)
@@ -93,6 +96,8 @@ async def find_files(
         def wanted(name: str) -> bool:
             return matches(name.removeprefix(prefix)) is not None
 
+    if left_out and wanted is not None:
+        return FoundFiles(await any_file(context, start, wanted))
     found = await list_files(context, start, wanted, hidden=hidden, tails=tails, bad_rules=bad_rules)
     is_file = stat.S_ISREG
     files = [entry for entry in found if is_file(entry[1]) or _leads_to_file(context, *entry[:2])]

@@ -26,6 +26,8 @@ GIT = git_command()
 LIST_BYTES = 100_000_000
 """The maximum number of bytes of a list of names."""
 _BATCH = 5_000
+_SOON = 1.0
+"""The maximum time in seconds for an explanation."""
 
 _BOTH, _TRACKED, _OTHERS = ("-co", "--exclude-standard"), ("-c",), ("-o", "--exclude-standard")
 _STARS = MappingProxyType({**GIT_ALONE, **{f"GIT_{kind}_PATHSPECS": "0" for kind in ("LITERAL", "GLOB", "ICASE")}})
@@ -253,8 +255,24 @@ def _state_of(index: Path | None) -> tuple[int, int, int] | None:
     return None if status is None else (status.st_size, status.st_mtime_ns, status.st_ino)
 
 
+async def any_file(context: ToolContext, start: str, wanted: Wanted) -> Listed:
+    """One of the selected files, hidden and excluded ones included, if it is found soon."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_SOON):
+            async for entry in _walk(context, start, wanted, hidden=True, ignored=True):
+                if stat.S_ISREG(entry[1]) and _is_reached(context, os.path.dirname(entry[0])):
+                    return [entry]
+    return []
+
+
 async def _walk(
-    context: ToolContext, start: str, wanted: Wanted, hidden: bool, bad_rules: list[str] | None = None
+    context: ToolContext,
+    start: str,
+    wanted: Wanted,
+    hidden: bool,
+    bad_rules: list[str] | None = None,
+    *,
+    ignored: bool = False,
 ) -> AsyncIterator[Entry]:
     rules = IgnoreRules(context, bad=bad_rules)
     if start != "." and rules.ignores_above(start):
@@ -268,7 +286,9 @@ async def _walk(
             for entry in entries:
                 name = entry.name if folder == "." else f"{folder}/{entry.name}"
                 is_folder = entry.is_dir(follow_symlinks=False)
-                if not _is_listed(entry.name, ".", hidden) or rules.ignores(name, is_folder=is_folder):
+                if not _is_listed(entry.name, ".", hidden):
+                    continue
+                if not ignored and rules.ignores(name, is_folder=is_folder):
                     continue
                 if is_folder:
                     folders.append(name)

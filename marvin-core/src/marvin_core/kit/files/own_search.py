@@ -8,7 +8,7 @@ from json import dumps
 from ...api.errors import ToolError
 from ...api.tool_context import ToolContext
 from .search_lines import OUTPUT_BYTES, LineReader, parsed_counts
-from .search_program import NO_EXPRESSION, TOO_LONG
+from .search_program import NO_EXPRESSION, TOO_LARGE, UNSUPPORTED
 from .search_results import (
     SearchPlaces,
     SearchQuery,
@@ -36,20 +36,22 @@ async def own_search(context: ToolContext, query: SearchQuery, places: SearchPla
         "max_results": query.most,
         "of_each": 1 if lists_files else query.most + 1,
         "count": query.output == "count",
-        "seconds": context.timeouts.search,
         "files": places.files or (),
     }
     result = await context.processes.run(
         [sys.executable, "-P", "-m", f"{__package__}.search_program"],
         cwd=context.paths.root,
         stdin=dumps(fields).encode(),
+        timeout=context.timeouts.search,
         output_limit=OUTPUT_BYTES,
         enough=None if query.output == "count" else reader,
     )
+    if result.timed_out or result.exit_code == TOO_LARGE:
+        raise takes_too_long(query)
     if result.exit_code:
         reason = result.stderr.decode("utf-8", "replace").strip()
-        if result.exit_code == TOO_LONG:
-            raise takes_too_long(query)
+        if result.exit_code == UNSUPPORTED:
+            raise ToolError(reason)
         if result.exit_code != NO_EXPRESSION:
             raise ToolError(f"The search failed: {reason[-500:]}. Search a smaller part, or install ripgrep.")
         raise no_expression(query, reason)

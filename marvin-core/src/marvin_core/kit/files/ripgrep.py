@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import stat
 import time
 from collections import Counter
@@ -25,6 +26,7 @@ from .old_texts import OldTexts
 from .search_lines import OUTPUT_BYTES, FewReader, FoundLine, LineReader, RawLine, parsed_counts
 from .search_program import lines_of
 from .search_results import SearchPlaces, SearchQuery, SearchResult, as_counts, as_result, takes_too_long
+from .sets_of_characters import ONLY_LINES
 from .widening import widened
 
 _BATCH_CHARACTERS = 100_000  # of file names in one command line
@@ -37,13 +39,14 @@ _RIPGREP = (
     "--with-filename",
     "--null",
     "--color=never",
-    "--no-messages",
     "--no-ignore-dot",
     "--crlf",
-)
+)  # and not --no-messages, with which PCRE2 does not say that it gave up
 _LINES = ("--line-number", "--column", "--byte-offset", "--no-context-separator")
 _PCRE2 = ("--pcre2", "--no-mmap")
 """Without the second option ripgrep maps the whole file into memory."""
+_LINE_END = re.compile(r"(?<!\\)((?:\\\\)*)\\z")
+"""With `--crlf` it would match at the ends of some lines only, as ripgrep keeps a line end of one byte."""
 _SORTED = "--sort=path"
 """With this option ripgrep searches one file at a time."""
 _MANY = 2_000
@@ -71,6 +74,8 @@ async def ripgrep(context: ToolContext, query: SearchQuery, places: SearchPlaces
     """
     if len(os.fsencode(query.pattern)) > _ARGUMENT_BYTES:
         raise ToolError(f"The pattern is longer than {_ARGUMENT_BYTES:,} bytes. Search for a part of it.")
+    if not query.literal and "\\Q" not in query.pattern:
+        query = query.replace(pattern=_LINE_END.sub(r"\1$", query.pattern))
     search = _Search(context, query, places)
     try:
         return await search.run(())
@@ -258,8 +263,10 @@ class _Search:
         if result.exit_code in (0, 1):
             return result
         reason = result.stderr.decode("utf-8", "replace")
-        if "limit exceeded" in reason:
+        if "PCRE2: error matching" in reason:
             raise takes_too_long(self._query)
+        if "is not allowed in a regex" in reason:
+            raise ToolError(ONLY_LINES.format("\\n or \\r"))
         if "regex parse error" in reason and "--pcre2" not in argv:
             raise _HasNoSuchExpression(reason)
         if not result.output:
@@ -297,7 +304,9 @@ def _confirmed(root: Path, path: bytes, lines: list[RawLine]) -> list[FoundLine]
             if utf16_codec(head) is not None:
                 return _confirmed_wide(file, lines)
             mark = _MARK_BYTES if has_utf8_mark(head) else 0
-            return [raw.line() for raw in lines if _has(file, raw, {0, mark})]
+            readings = ((raw, raw.without_column()) if raw.is_match else (raw,) for raw in lines)
+            found = (next((raw for raw in ways if _has(file, raw, {0, mark})), None) for ways in readings)
+            return [raw.line() for raw in found if raw is not None]
     except OSError:
         return []
 
@@ -315,7 +324,7 @@ def _confirmed_wide(file: BinaryIO, lines: list[RawLine]) -> list[FoundLine]:
     wanted = {raw.number: raw.line() for raw in lines}
     file.seek(0)
     has = enumerate(lines_of(file), 1)
-    return [wanted[number] for number, text in has if number in wanted and wanted[number].text == text]
+    return [wanted[number] for number, text in has if number in wanted and wanted[number].text == text.rstrip("\n")]
 
 
 def _batches(files: Sequence[str]) -> Iterator[list[str]]:

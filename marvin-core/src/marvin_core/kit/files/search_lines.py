@@ -13,9 +13,12 @@ from ...api.record import Record
 OUTPUT_BYTES = 8_000_000
 """The maximum number of bytes of a line in the output."""
 
-# Path, number, then for a match its column and for all lines where they begin in the file. A name may hold line
-# breaks, a line holds no NUL. Before it may stand what the program says of a binary file.
-_LINE = re.compile(rb"(?:[^\0\n]*: binary file matches[^\0\n]*\n)*([^\0]+)\0(\d+)(?::(\d+):(\d+):|-(\d+)-)([^\n]*)\n")
+# Path, number, then for a match its column and for all lines where they begin in the file. ripgrep leaves the column
+# out for an empty match at the end of a line. A name may hold line breaks, a line holds no NUL. Before it may stand
+# what the program says of a binary file.
+_LINE = re.compile(
+    rb"(?:[^\0\n]*: binary file matches[^\0\n]*\n)*([^\0]+)\0(\d+)(?::(\d+)(?::(\d+))?:|-(\d+)-)([^\n]*)\n"
+)
 _COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
 
 
@@ -38,6 +41,10 @@ class RawLine(Record):
     data: bytes
     column: int
     start: int
+
+    def without_column(self) -> RawLine:
+        """The line if it has no column, and what looks like where it begins is the start of its text."""
+        return self.replace(start=self.column + 1, column=0, data=b"%d:%s" % (self.start, self.data))
 
     def line(self) -> FoundLine:
         """The line as text."""
@@ -110,15 +117,16 @@ class LineReader:
             self._found.append(parts)
 
 
-def _raw_line(path: bytes, number: bytes, column: bytes | None, start: bytes, other: bytes, data: bytes) -> RawLine:
-    is_match = column is not None
+def _raw_line(
+    path: bytes, number: bytes, column: bytes | None, start: bytes | None, other: bytes, data: bytes
+) -> RawLine:
     return RawLine(
         path=path.removeprefix(b"./"),
         number=int(number),
-        is_match=is_match,
+        is_match=column is not None,
         data=data.removesuffix(b"\r"),
-        column=int(column) - 1 if column is not None else 0,
-        start=int(start if is_match else other),
+        column=int(column) - 1 if column is not None and start is not None else 0,
+        start=int(start or column or other),
     )
 
 

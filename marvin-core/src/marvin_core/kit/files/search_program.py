@@ -7,21 +7,27 @@ It reads its query as JSON from standard input and writes the same as `rg --null
 from __future__ import annotations
 
 import json
-import re
-import signal
+import resource
 import sys
 from collections import deque
 from collections.abc import Iterator
-from types import FrameType
-from typing import Any, BinaryIO
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from ...guard.files.no_links import open_without_links
 from .encodings import Codec, codec_of
+from .expressions import converted
+from .sets_of_characters import UnsupportedExpressionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NO_EXPRESSION = 2
 """The exit code for an invalid regular expression."""
-TOO_LONG = 3
-"""The exit code for a pattern that takes too long."""
+TOO_LARGE = 3
+"""The exit code for a pattern that takes too much memory."""
+UNSUPPORTED = 4
+"""The exit code for a regular expression that ripgrep may know, and this program does not."""
 
 _BINARY_HEAD = 65_536
 _LINE_BYTES = 4_000_000
@@ -30,40 +36,74 @@ _CONVERTED = 20_000_000
 """The maximum size in bytes of a file in another encoding than UTF-8; a larger one is shown as Latin-1."""
 
 
-class _TooLongError(Exception):
-    pass
+_MEMORY = 2_000_000_000
+"""The maximum memory of this program in bytes; some counts in counts would take all there is."""
+_DOTS = str.maketrans("\u0130\u0131", "\u0197\u019a")
+"""The Turkish letters that the library takes for an i in any case; ripgrep does not."""
+_Find: TypeAlias = "Callable[[str], int | None]"
 
 
 def main(source: BinaryIO, target: BinaryIO) -> int:
     """Search; returns the exit code. Errors of the pattern go to standard error."""
+    import regex  # type: ignore[import-untyped]  # whoever uses ripgrep does not wait for it
+
     query = json.loads(source.read())
-    pattern = re.escape(query["pattern"]) if query["literal"] else query["pattern"]
-    signal.signal(signal.SIGALRM, _give_up)
-    signal.setitimer(signal.ITIMER_REAL, query["seconds"])
     try:
-        expression = re.compile(pattern, re.IGNORECASE if query["ignore_case"] else 0)
-        _search(expression, query, target)
-    except _TooLongError:
-        return TOO_LONG
-    except (re.error, OverflowError, RecursionError) as error:
+        _search(_finder(query), query, target)
+    except MemoryError:
+        return TOO_LARGE
+    except UnsupportedExpressionError as error:
         sys.stderr.write(str(error))
+        return UNSUPPORTED
+    except (ValueError, OverflowError, RecursionError) as error:
+        sys.stderr.write(str(error))
+        return NO_EXPRESSION
+    except regex.error as error:
+        sys.stderr.write(error.msg)
         return NO_EXPRESSION
     return 0
 
 
-def _give_up(_number: int, _frame: FrameType | None) -> None:
-    raise _TooLongError
+def _finder(query: dict[str, Any]) -> _Find:
+    """A function that says where in a line, with its end, the first match begins; None without a match."""
+    import regex
+
+    pattern, any_case = query["pattern"], query["ignore_case"]
+    text, by_pcre = (regex.escape(pattern), False) if query["literal"] else converted(pattern, ignore_case=any_case)
+    case = regex.IGNORECASE if any_case else 0
+    find = regex.compile(f"(?-f){text}", case | regex.VERSION1).search
+    any_case = any_case or "(?i" in text
+    if any_case and not text.isascii() and text != text.translate(_DOTS):
+        raise UnsupportedExpressionError("The letters \u0130 and \u0131 are not supported where case is ignored.")
+
+    def in_part(line: str) -> int | None:
+        match = find(line if not any_case or line.isascii() else line.translate(_DOTS))
+        return None if match is None else match.start()
+
+    def in_line(line: str) -> int | None:
+        return in_part(line.removesuffix("\n")) if "\r" not in line else in_parts(line.removesuffix("\n"))
+
+    def in_parts(line: str) -> int | None:
+        """Its own engine matches nothing beyond a carriage return."""
+        begin = 0
+        for part in line.split("\r"):
+            if (found := in_part(part)) is not None:
+                return begin + found
+            begin += len(part) + 1
+        return None
+
+    return in_part if by_pcre else in_line
 
 
-def _search(expression: re.Pattern[str], query: dict[str, Any], target: BinaryIO) -> None:
+def _search(find: _Find, query: dict[str, Any], target: BinaryIO) -> None:
     left = query["max_results"] + 1
     for path in query["files"]:
         name = path.encode("utf-8", "surrogateescape")
         if query["count"]:
-            if number := sum(1 for line in _lines(path) if expression.search(line)):
+            if number := sum(1 for line in _lines(path) if find(line) is not None):
                 target.write(b"%s\0%d\n" % (name, number))
             continue
-        for number, column, line in _found(expression, path, query["context_lines"], min(left, query["of_each"])):
+        for number, column, line in _found(find, path, query["context_lines"], min(left, query["of_each"])):
             left -= column >= 0
             text = line.encode("utf-8", "surrogateescape")
             place = b"-0-" if column < 0 else b":%d:0:" % (1 + len(line[:column].encode("utf-8", "surrogateescape")))
@@ -72,17 +112,18 @@ def _search(expression: re.Pattern[str], query: dict[str, Any], target: BinaryIO
             break
 
 
-def _found(expression: re.Pattern[str], path: str, around: int, most: int) -> Iterator[tuple[int, int, str]]:
+def _found(find: _Find, path: str, around: int, most: int) -> Iterator[tuple[int, int, str]]:
     """The matching lines and their context: number, column of the match or -1, and text."""
     before: deque[tuple[int, str]] = deque(maxlen=around)
     after = 0
     for number, line in enumerate(_lines(path), 1):
-        match = expression.search(line) if most > 0 else None
-        if match is not None:
+        column = find(line) if most > 0 else None
+        line = line.removesuffix("\n")
+        if column is not None:
             for earlier, text in before:
                 yield earlier, -1, text
             before.clear()
-            yield number, match.start(), line
+            yield number, min(column, len(line)), line
             after, most = around, most - 1
         elif after:
             yield number, -1, line
@@ -103,7 +144,10 @@ def _lines(path: str) -> Iterator[str]:
 
 
 def lines_of(file: BinaryIO) -> Iterator[str]:
-    """The lines of a file's content up to a NUL, as a search shows them; none if it is binary."""
+    """The lines of a file's content up to a NUL; none if it is binary.
+
+    An end of `\\n` is kept and one of `\\r\\n` is not, as ripgrep hands them to PCRE2.
+    """
     head = file.read(_BINARY_HEAD)
     file.seek(0)
     if head[:2] in _MARKS:
@@ -121,7 +165,7 @@ def lines_of(file: BinaryIO) -> Iterator[str]:
         while not rest.endswith(b"\n") and (rest := file.readline(_LINE_BYTES)):
             pass  # the rest of a line that is too long
         data, is_end, _ = line.partition(b"\0")
-        yield data.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")
+        yield data.removesuffix(b"\r\n").decode("utf-8", "surrogateescape")
         if is_end:
             return
 
@@ -144,8 +188,12 @@ def old_text(file: BinaryIO) -> str | None:
 
 
 def _split(text: str) -> list[str]:
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    lines = text.split("\n")
+    last = lines.pop()
+    return [*(line[:-1] if line.endswith("\r") else f"{line}\n" for line in lines), *([last] if last else [])]
 
 
 if __name__ == "__main__":
+    with suppress(ValueError, OSError):  # some systems have no such limit
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     sys.exit(main(sys.stdin.buffer, sys.stdout.buffer))

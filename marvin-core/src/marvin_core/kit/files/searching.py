@@ -18,7 +18,7 @@ async def search_files(context: ToolContext, query: SearchQuery) -> SearchResult
     """Search the text files of a folder, without those that .gitignore excludes; hidden files only if named.
 
     It uses ripgrep if installed, with PCRE2 for features such as look-ahead; otherwise a program of Marvin's with
-    Python's regular expressions. A search ends with the first match that is not shown.
+    the library `regex`. A search ends with the first match that is not shown.
 
     Raises:
         ToolError: the pattern is invalid or takes too long, or `start` is a file that is not text.
@@ -47,6 +47,9 @@ async def _places(context: ToolContext, query: SearchQuery) -> SearchPlaces:
         # Elsewhere rules of folders above count for it that should not, or do not that should; and what no tool
         # reaches lies in folders with a dot.
         is_top = (root / ".git").exists() or (query.start == "." and not in_repository(root))
+        folder = root / query.start
+        if any((place / ".rgignore").exists() for place in (folder, *folder.parents)):
+            is_top = False  # ripgrep 13 obeys it in spite of --no-ignore-dot; git and glob do not
         if is_top and not wanted.names_hidden and "/." not in f"/{query.start}".removesuffix("/."):
             return SearchPlaces(files=None, wanted=wanted)
         return SearchPlaces(files=await _all_files(context, query, wanted), wanted=wanted)
