@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from marvin_core.kit.files.listing import _batches
-from marvin_core.kit.files.search_lines import LineReader
+from marvin_core.kit.search.lines import LineReader
 from marvin_core.testing import ToolRunner
 from marvin_tools_coding.files.folders import tree
 from marvin_tools_coding.files.search import code_grep, glob

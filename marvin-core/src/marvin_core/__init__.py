@@ -246,9 +246,6 @@ if TYPE_CHECKING:
     from .kit.files.finding import FoundFile, FoundFiles, find_files
     from .kit.files.listing import real_place
     from .kit.files.reading import TextSource
-    from .kit.files.search_lines import FoundLine
-    from .kit.files.search_results import SearchQuery, SearchResult
-    from .kit.files.searching import search_files
     from .kit.files.sections import LinePart, TextSection
     from .kit.files.tree import FolderTree, folder_tree
     from .kit.image_files import image_flaw
@@ -257,6 +254,9 @@ if TYPE_CHECKING:
     from .kit.notices import NtfyServer, Push, PushPriority, publish
     from .kit.ntfy import Notifier
     from .kit.rate_limit import RateLimit
+    from .kit.search.lines import FoundLine
+    from .kit.search.results import SearchQuery, SearchResult
+    from .kit.search.searching import search_files
     from .kit.service_health import ServiceHealth, ServiceState
     from .kit.stored_file import StoredFile
     from .kit.text import head_and_tail, numbered, output_text
@@ -343,9 +343,6 @@ _NAMES_IN = {
     "kit.files.finding": "FoundFile FoundFiles find_files",
     "kit.files.listing": "real_place",
     "kit.files.reading": "TextSource",
-    "kit.files.search_lines": "FoundLine",
-    "kit.files.search_results": "SearchQuery SearchResult",
-    "kit.files.searching": "search_files",
     "kit.files.sections": "LinePart TextSection",
     "kit.files.tree": "FolderTree folder_tree",
     "kit.image_files": "image_flaw",
@@ -354,6 +351,9 @@ _NAMES_IN = {
     "kit.notices": "NtfyServer Push PushPriority publish",
     "kit.ntfy": "Notifier",
     "kit.rate_limit": "RateLimit",
+    "kit.search.lines": "FoundLine",
+    "kit.search.results": "SearchQuery SearchResult",
+    "kit.search.searching": "search_files",
     "kit.service_health": "ServiceHealth ServiceState",
     "kit.stored_file": "StoredFile",
     "kit.text": "head_and_tail numbered output_text",

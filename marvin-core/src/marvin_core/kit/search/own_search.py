@@ -7,9 +7,9 @@ from json import dumps
 
 from ...api.errors import ToolError
 from ...api.tool_context import ToolContext
-from .search_lines import OUTPUT_BYTES, LineReader, parsed_counts
-from .search_program import NO_EXPRESSION, TOO_LARGE, UNSUPPORTED
-from .search_results import (
+from .lines import OUTPUT_BYTES, LineReader, parsed_counts
+from .program import NO_EXPRESSION, TOO_LARGE, UNSUPPORTED
+from .results import (
     SearchPlaces,
     SearchQuery,
     SearchResult,
@@ -39,7 +39,7 @@ async def own_search(context: ToolContext, query: SearchQuery, places: SearchPla
         "files": places.files or (),
     }
     result = await context.processes.run(
-        [sys.executable, "-P", "-m", f"{__package__}.search_program"],
+        [sys.executable, "-P", "-m", f"{__package__}.program"],
         cwd=context.paths.root,
         stdin=dumps(fields).encode(),
         timeout=context.timeouts.search,

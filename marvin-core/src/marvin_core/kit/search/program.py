@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from ...guard.files.no_links import open_without_links
-from .encodings import Codec, codec_of
+from ..files.encodings import Codec, codec_of
 from .expressions import converted
 from .sets_of_characters import UnsupportedExpressionError
 

@@ -20,12 +20,12 @@ from ...api.processes import ProcessResult
 from ...api.tool_context import ToolContext
 from ...guard.files.no_links import Statuses, open_without_links
 from ...util.threads import in_thread
-from .encodings import has_utf8_mark, utf16_codec
-from .listing import in_repository
+from ..files.encodings import has_utf8_mark, utf16_codec
+from ..files.listing import in_repository
+from .lines import OUTPUT_BYTES, FewReader, FoundLine, LineReader, RawLine, parsed_counts
 from .old_texts import OldTexts
-from .search_lines import OUTPUT_BYTES, FewReader, FoundLine, LineReader, RawLine, parsed_counts
-from .search_program import lines_of
-from .search_results import SearchPlaces, SearchQuery, SearchResult, as_counts, as_result, takes_too_long
+from .program import lines_of
+from .results import SearchPlaces, SearchQuery, SearchResult, as_counts, as_result, takes_too_long
 from .sets_of_characters import ONLY_LINES
 from .widening import widened
 

@@ -6,12 +6,12 @@ import os
 import stat
 
 from ...api.tool_context import ToolContext
-from .encodings import HEAD_BYTES, refuse_binary
-from .finding import relative_filter
-from .globs import GlobFilter
-from .listing import in_repository, list_files
+from ..files.encodings import HEAD_BYTES, refuse_binary
+from ..files.finding import relative_filter
+from ..files.globs import GlobFilter
+from ..files.listing import in_repository, list_files
+from .results import SearchPlaces, SearchQuery, SearchResult, holds_keys
 from .ripgrep import CannotSearch, ripgrep
-from .search_results import SearchPlaces, SearchQuery, SearchResult, holds_keys
 
 
 async def search_files(context: ToolContext, query: SearchQuery) -> SearchResult:

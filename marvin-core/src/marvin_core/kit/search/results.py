@@ -10,9 +10,9 @@ from typing import Literal
 from ...api.errors import ToolError
 from ...api.record import Record
 from ...guard.files.key_files import is_key_file
-from .globs import GlobFilter
-from .names import shown_name
-from .search_lines import FoundLine
+from ..files.globs import GlobFilter
+from ..files.names import shown_name
+from .lines import FoundLine
 
 _LINE_CHARACTERS = 400
 _BEFORE_MATCH = 100

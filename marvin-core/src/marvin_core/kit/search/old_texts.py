@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ...guard.files.no_links import open_without_links
-from .search_lines import RawLine
-from .search_program import old_text
+from .lines import RawLine
+from .program import old_text
 
 _FILES = 50
 _BYTES = 2_000_000
