@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -208,6 +208,55 @@ def test_a_file_that_cannot_have_a_second_name_stays_in_place_until_it_is_replac
             assert files_below(root) == {"a.txt": b"A"}
         finally:
             os.seteuid(0)
+
+
+@contextmanager
+def other_user(root: Path, groups: Sequence[int]) -> Iterator[None]:
+    """Another user, in these groups, who may write in the folder."""
+    root.chmod(0o777)
+    before = os.getgroups(), os.getegid()
+    os.setgroups(groups)
+    os.setegid(65_534)
+    os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(before[1])
+        os.setgroups(before[0])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize(("groups", "after"), [([2_000], (65_534, 2_000, 0o664)), ([], (65_534, 65_534, 0o664))])
+def test_a_file_of_another_user_keeps_its_group_where_that_is_possible(
+    groups: Sequence[int], after: tuple[int, int, int]
+) -> None:
+    """The owner can then still write it. It does not run with the rights of the one who has changed it."""
+    with TemporaryDirectory() as name:
+        root = Path(name).resolve()
+        (root / "a.txt").write_bytes(b"a")
+        os.chown(root / "a.txt", 1_001, 2_000)
+        (root / "a.txt").chmod(0o6664 if groups else 0o6666)
+        with other_user(root, groups):
+            SandboxPaths(root).write_together([FileWrite(path="a.txt", data=b"A")])
+        status = (root / "a.txt").stat()
+        assert (status.st_uid, status.st_gid, status.st_mode & 0o7775) == after
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_in_a_sticky_folder_a_file_of_another_user_gets_no_name_that_stays() -> None:
+    with TemporaryDirectory() as name:
+        root = Path(name).resolve()
+        (root / "a.txt").write_bytes(b"a")
+        (root / "a.txt").chmod(0o666)
+        with other_user(root, []):
+            paths = SandboxPaths(root)
+            os.seteuid(0)
+            root.chmod(0o1777)
+            os.seteuid(65_534)
+            with pytest.raises(ToolError, match="Permission denied"):
+                paths.write_together([FileWrite(path="a.txt", data=b"A")])
+        assert files_below(root) == {"a.txt": b"a"}
 
 
 def test_a_link_is_followed_and_stays_one(paths: SandboxPaths) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -140,14 +141,14 @@ class Displaced:
             return kept
         if _rename(folder, new, name, _EXCHANGE):
             return new
-        try:
-            os.link(name, kept, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-        except FileNotFoundError:
-            raise
-        except OSError:  # the file system has none, or the file is another user's
+        if not _link(self._place, kept):
             kept = _copy(self._place)
             self.flaw = lambda name: ""  # a copy is another file
-        os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+        try:
+            os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            discard(kept, folder)
+            raise
         return kept
 
     def give_back(self) -> str:
@@ -243,6 +244,20 @@ def flaw_of(name: str, folder: int, checked: os.stat_result | None, content: byt
 
 def _status(name: str, folder: int) -> os.stat_result:
     return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+
+def _link(place: Place, other: str) -> bool:
+    """Give a file a second name. Returns False if it can have none, or none that this user could remove again."""
+    is_sticky = os.fstat(place.folder).st_mode & stat.S_ISVTX
+    if is_sticky and place.status().st_uid != os.geteuid():
+        return False
+    try:
+        os.link(place.name, other, src_dir_fd=place.folder, dst_dir_fd=place.folder, follow_symlinks=False)
+    except FileNotFoundError:
+        raise
+    except OSError:  # the file system has no hard links, or the file is another user's
+        return False
+    return True
 
 
 def _copy(place: Place) -> str:

@@ -65,12 +65,18 @@ class Prepared:
 def take_over(descriptor: int, old: os.stat_result, place: Place) -> None:
     """Give a new file the owner, the attributes and the mode of the old one, as far as this user may."""
     new = os.fstat(descriptor)
-    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+    if new.st_gid != old.st_gid:
+        with suppress(PermissionError):  # this user is not in that group
+            os.fchown(descriptor, -1, old.st_gid)
+    if new.st_uid != old.st_uid:
         with suppress(PermissionError):  # only the superuser can give a file away
-            os.fchown(descriptor, old.st_uid, old.st_gid)
+            os.fchown(descriptor, old.st_uid, -1)
     if sys.platform == "linux":
         _take_over_attributes(descriptor, old, place)
-    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+    mode, new = stat.S_IMODE(old.st_mode), os.fstat(descriptor)
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)  # it would run with the rights of this user
+    os.fchmod(descriptor, mode)
 
 
 def _take_over_attributes(descriptor: int, old: os.stat_result, place: Place) -> None:
