@@ -257,6 +257,46 @@ class TestKnownFiles:
         project.call(append_file, path="a.txt", content="5\n6\n")
         assert "Not read: line 1, line 4." in project.error(write_file, path="a.txt", content="x")
 
+    def test_a_resumed_session_knows_what_it_read(self, project: Project) -> None:
+        project.write("a.txt", "x" * 3_000 + "\n2\n3\n")
+        project.call(read_file, path="a.txt", start_line=1, end_line=2)
+        project.state = json.loads(json.dumps(project.state, default=str))  # as the session is saved
+        assert "Not read: line 1, line 3." in project.error(write_file, path="a.txt", content="x")
+        project.call(read_file, path="a.txt", start_line=3)
+        project.call(read_file, path="a.txt", start_line=1, column=2_001)
+        project.call(write_file, path="a.txt", content="x")
+
+    def test_what_an_earlier_version_saved_does_not_count(self, project: Project) -> None:
+        project.write("a.txt", "1\n")
+        status = (project.root / "a.txt").stat()
+        kept = [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, ""]
+        project.state["known_files"] = {str(project.root / "a.txt"): kept}
+        assert "Read it first" in project.error(write_file, path="a.txt", content="x")
+        project.call(read_file, path="a.txt")
+        project.call(write_file, path="a.txt", content="x")
+
+    def test_a_line_can_be_read_by_its_columns_alone(self, project: Project) -> None:
+        project.write("a.txt", "x" * 15_000)
+        project.call(read_file, path="a.txt", start_line=1, column=1)
+        assert "Not read: line 1." in project.error(write_file, path="a.txt", content="x")
+        project.call(read_file, path="a.txt", start_line=1, column=10_241)
+        project.call(write_file, path="a.txt", content="x")
+
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            ("a.txt", "x" * 3_000 + " one two"),
+            ("a.ipynb", json.dumps({"cells": [{"cell_type": "raw", "source": [text]} for text in ("one two", "3")]})),
+        ],
+    )
+    def test_an_own_edit_is_not_told_as_that_of_another(self, project: Project, name: str, content: str) -> None:
+        project.write(name, content)
+        project.call(read_file, path=name, start_line=1, end_line=1)
+        project.call(apply_patch, path=name, old_str="one", new_str="1")
+        assert "another program" not in project.call(apply_patch, path=name, old_str="two", new_str="2")
+        project.call(append_file, path=name, content="\n")
+        assert "Not read: " in project.error(write_file, path=name, content="x")
+
     def test_cells_of_a_notebook_count_as_its_lines(self, project: Project) -> None:
         cells = [{"cell_type": "markdown", "source": [f"cell {number}"]} for number in range(1, 5)]
         project.write("a.ipynb", json.dumps({"cells": cells, "metadata": {}}))

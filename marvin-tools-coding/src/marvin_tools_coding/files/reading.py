@@ -153,7 +153,15 @@ class Reading:
                 f"Line {number:,} of {self._path!r} has {part.last:,} characters, so none from {column:,} on. "
                 f"Its beginning: {self._call.example(number, number)}."
             )
-        self._known.note_part(self._call.real_path, self._source.status, self._content, number, part)
+        total, is_exact = await self._source.lines()
+        self._known.note_part(
+            self._call.real_path,
+            self._source.status,
+            self._content,
+            part,
+            number=number,
+            total=total if is_exact else None,
+        )
         note = f"Characters {part.first:,} to {part.last:,} of line {number:,}, which ends there."
         if part.is_cut:
             onward = self._call.at_column(number, part.last + 1)

@@ -12,7 +12,8 @@ from ..files.sections import LinePart, TextSection
 
 Standing: TypeAlias = Literal["unknown", "same", "changed"]
 
-_KEY = "known_files"
+_KEY = "read_files"
+"""Not `known_files`: earlier versions saved less under that name, which cannot tell what was read of a file."""
 _MOST = 2_000
 """The maximum number of files; the least recently used ones are forgotten."""
 
@@ -82,7 +83,7 @@ class KnownFiles:
     """
 
     def __init__(self, state: dict[str, Any]) -> None:
-        self._files: dict[str, tuple[list[int], str, ReadLines | None]] = state.setdefault(_KEY, {})
+        self._files: dict[str, list[Any]] = state.setdefault(_KEY, {})  # saved with the session as JSON
 
     def note(
         self, path: str, status: os.stat_result, content: bytes | None = None, read: ReadLines | None = None
@@ -95,7 +96,8 @@ class KnownFiles:
             read: what was read of it, as `read_of` returned it and more; None for all of it.
         """
         self._files.pop(path, None)
-        self._files[path] = (_state(status), _digest(content) if content is not None else "", read)
+        kept = None if read is None else [read.lines, read.total, read.begun]
+        self._files[path] = [_state(status), _digest(content) if content is not None else "", kept]
         while len(self._files) > _MOST:
             del self._files[next(iter(self._files))]
 
@@ -113,11 +115,26 @@ class KnownFiles:
             read = read.with_lines(section.first, section.last, section.total, begun)
         self.note(path, status, content, read)
 
-    def note_part(self, path: str, status: os.stat_result, content: bytes | None, number: int, part: LinePart) -> None:
-        """Note that a part of a long line was read."""
+    def note_part(
+        self,
+        path: str,
+        status: os.stat_result,
+        content: bytes | None,
+        part: LinePart,
+        *,
+        number: int,
+        total: int | None = None,
+    ) -> None:
+        """Note that a part of a long line was read.
+
+        Args:
+            number: that of the line.
+            total: the number of all lines, if it is known.
+        """
         read = self.read_of(path, status, content)
         if read is not None:
             read = read.with_part(number, part.first, part.last, is_cut=part.is_cut)
+            read = read if total is None else read.replace(total=total)
         self.note(path, status, content, read)
 
     def forget(self, path: str) -> None:
@@ -138,7 +155,11 @@ class KnownFiles:
         """What is known of a file as it is now; None if that is all of it."""
         if self.standing(path, status, content) != "same":
             return ReadLines()
-        return self._files[path][2]
+        kept = self._files[path][2]
+        if kept is None:
+            return None
+        lines, total, begun = kept
+        return ReadLines(lines=tuple(map(tuple, lines)), total=total, begun=tuple(map(tuple, begun)))
 
 
 def _state(status: os.stat_result) -> list[int]:

@@ -115,9 +115,13 @@ class Draft:
     def read(self, known: KnownFiles) -> ReadLines | None:
         """What the session will know of it; None for all of it."""
         read = None if self.whole or self.source is None else self.source.read(known)
-        if read is None or self.text is None or not read.lines:
+        if read is None or self.text is None:
             return read
         return read.after(_text_of(self.source), self.text)
+
+    def is_known(self, known: KnownFiles) -> bool:
+        """Whether the session had read some of the current content, or gives all of it."""
+        return self.whole or self.source is None or self.source.standing(known) == "same"
 
     def data(self) -> bytes:
         """The planned bytes. Raises `ToolError` if its encoding lacks a character."""
@@ -195,14 +199,11 @@ class Plan:
 
     def _check_known(self, draft: Draft) -> None:
         """Refuse to replace or delete a whole file that was changed since it was read."""
-        if draft.snapshot is not None and not draft.is_touched and self._standing(draft) == "changed":
+        if draft.snapshot and not draft.is_touched and draft.snapshot.standing(self._known) == "changed":
             raise ToolError(
                 f"{draft.path!r} was changed after you read it, by the user or another program; nothing was changed. "
                 "Read it again."
             )
-
-    def _standing(self, draft: Draft) -> str:
-        return "unknown" if draft.snapshot is None else draft.snapshot.standing(self._known)
 
     def _update(self, draft: Draft, patch: FilePatch) -> list[Problem]:
         if not patch.hunks:
@@ -292,13 +293,12 @@ class Plan:
         if known is None:
             return
         written = [draft for draft in self._drafts.values() if draft.is_touched and not draft.is_gone]
-        read = [(draft, draft.read(known)) for draft in written]
+        read = [(draft, draft.read(known)) for draft in written if draft.is_known(known)]
         for place, draft in self._drafts.items():
             if draft.is_gone:
                 known.forget(place)
         for draft, lines in read:
-            if lines is None or lines.lines:
-                note_content(self._paths, draft.path, draft.data(), known, lines)
+            note_content(self._paths, draft.path, draft.data(), known, lines)
 
     def result(self) -> tuple[EditedFile, ...]:
         """The result for each file."""
@@ -335,7 +335,7 @@ class Plan:
                 )
             if draft.moved_from:
                 notes.append("It replaced an existing file.")
-            elif self._known is not None and self._standing(draft) == "changed":
+            elif draft.snapshot.standing(self._known) == "changed":
                 notes.append("The file was changed by another program after you read it; that change is kept.")
         return notes
 
