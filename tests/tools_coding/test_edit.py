@@ -266,15 +266,6 @@ class TestKnownFiles:
         project.call(read_file, path="a.txt", start_line=1, column=2_001)
         project.call(write_file, path="a.txt", content="x")
 
-    def test_what_an_earlier_version_saved_does_not_count(self, project: Project) -> None:
-        project.write("a.txt", "1\n")
-        status = (project.root / "a.txt").stat()
-        kept = [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, ""]
-        project.state["known_files"] = {str(project.root / "a.txt"): kept}
-        assert "Read it first" in project.error(write_file, path="a.txt", content="x")
-        project.call(read_file, path="a.txt")
-        project.call(write_file, path="a.txt", content="x")
-
     def test_a_line_can_be_read_by_its_columns_alone(self, project: Project) -> None:
         project.write("a.txt", "x" * 15_000)
         project.call(read_file, path="a.txt", start_line=1, column=1)

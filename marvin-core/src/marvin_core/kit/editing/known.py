@@ -13,7 +13,6 @@ from ..files.sections import LinePart, TextSection
 Standing: TypeAlias = Literal["unknown", "same", "changed"]
 
 _KEY = "read_files"
-"""Not `known_files`: earlier versions saved less under that name, which cannot tell what was read of a file."""
 _MOST = 2_000
 """The maximum number of files; the least recently used ones are forgotten."""
 
