@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
@@ -56,6 +57,14 @@ _LARGEST = 20_000_000
 _PRIVATE_KEY = re.compile(rb"^-----BEGIN [A-Z ]*PRIVATE KEY", re.MULTILINE)
 KEY_SAMPLE = 65_536
 """The number of first bytes that are searched for keys."""
+NAME_REFUSED = "git refuses its name"
+"""Why a file is left out that git does not stage, such as `git~1`, which is `.git` for another system."""
+_REFUSED = re.compile(rb"^Ignoring path (.+)$", re.MULTILINE)
+
+
+def refused_names(said: bytes) -> Sequence[str]:
+    """The files whose names git refuses, from what `git update-index` says; it does not count that as a failure."""
+    return [os.fsdecode(name) for name in _REFUSED.findall(said)]
 
 
 def is_marvins(name: str) -> bool:
