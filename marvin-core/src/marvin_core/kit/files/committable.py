@@ -30,7 +30,8 @@ _NAMES = tuple(
         (r".*\.(?:orig|rej|bak|swp|swo|undo)|.*~|\.#.*|#.*#|\.marvin-.*\.tmp", "a copy for undoing"),
         (r"core|core\.\d+|vgcore\.\d+|.*\.(?:core|dump|dmp|hprof|stackdump|heapsnapshot)|hs_err_pid.*", "a dump"),
         (
-            r"(?:creds|credentials|secrets?|client_secret.*|service[-_]account.*)(?:\.(?:json|ya?ml|toml|ini|txt))?",
+            r"(?:creds|credentials|secrets?|(?:client_secret|service[-_]account)[^.]*)"
+            r"|(?:creds|credentials|secrets?|client_secret.*|service[-_]account.*)\.(?:json|ya?ml|toml|ini|txt)",
             "it may hold keys",
         ),
         (r".*\.tfstate(?:\.backup)?|.*\.ovpn|(?:.*[-_.])?kubeconfig(?:\.ya?ml)?", "it may hold keys"),
