@@ -29,11 +29,8 @@ _NAMES = tuple(
         (r".*\.log(?:[._-](?:\d[\d_-]*|old|txt|json|gz|bz2|xz|zst|zip))*|nohup\.out", "a log"),
         (r".*\.(?:orig|rej|bak|swp|swo|undo)|.*~|\.#.*|#.*#|\.marvin-.*\.tmp", "a copy for undoing"),
         (r"core|core\.\d+|vgcore\.\d+|.*\.(?:core|dump|dmp|hprof|stackdump|heapsnapshot)|hs_err_pid.*", "a dump"),
-        (
-            r"(?:creds|credentials|secrets?|(?:client_secret|service[-_]account)[^.]*)"
-            r"|(?:creds|credentials|secrets?|client_secret.*|service[-_]account.*)\.(?:json|ya?ml|toml|ini|txt)",
-            "it may hold keys",
-        ),
+        (r"(?:creds|credentials|secrets?)(?:\.(?:json|ya?ml|toml|ini|txt))?", "it may hold keys"),
+        (r"(?:client_secret|service[-_]account)(?:[^.]*|.*\.(?:json|ya?ml|toml|ini|txt))", "it may hold keys"),
         (r".*\.tfstate(?:\.backup)?|.*\.ovpn|(?:.*[-_.])?kubeconfig(?:\.ya?ml)?", "it may hold keys"),
         (r"\.ds_store|thumbs\.db|desktop\.ini", "a system file"),
         (r".*\.(?:db|sqlite3?)(?:-(?:journal|wal|shm))?", "a database"),
