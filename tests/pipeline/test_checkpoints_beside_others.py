@@ -68,17 +68,17 @@ def test_what_a_checkpoint_leaves_out_is_known_and_told_once(tmp_path: Path) -> 
     sh(tmp_path, f"{BEGIN}; mkdir -p env node_modules/x rust/target source/env .marvin/logs")
     names = "env/pyvenv.cfg env/m.py node_modules/x/y rust/Cargo.toml rust/target/x source/env/m.py .marvin/logs/l"
     sh(tmp_path, f"for name in {names}; do echo 1 > $name; done; echo '-----BEGIN PRIVATE KEY' > test.py")
-    sh(tmp_path, "echo 1 > part/a.sqlite; git add -f part/a.sqlite; echo 1 > b.sqlite")
+    sh(tmp_path, "echo 1 > part/a.sqlite; git add -f part/a.sqlite; echo 1 > b.sqlite; echo 1 > git~1")
     with checkpoints(tmp_path) as (made, loop):
         loop.run(made.checkpoint("One"))
         told = made.newly_left_out()
         sh(tmp_path, "echo 1 > c.sqlite; git add b.sqlite")
         loop.run(made.checkpoint("Two"))
         assert made.newly_left_out() == "c.sqlite (a database)"
-        assert list(made.left_out) == ["c.sqlite", "env/", "node_modules/", "rust/target/", "test.py"]
+        assert list(made.left_out) == ["c.sqlite", "env/", "node_modules/", "rust/target/", "test.py", "git~1"]
     assert told == (
         "b.sqlite (a database), env/ (usually ignored), node_modules/ (usually ignored), "
-        "rust/target/ (usually ignored), test.py (it contains a private key)"
+        "rust/target/ (usually ignored), test.py (it contains a private key), git~1 (git refuses its name)"
     )
     new = sh(tmp_path, "git diff --name-only --diff-filter=A HEAD~2 HEAD").split()
     assert new == ["b.sqlite", "part/a.sqlite", "rust/Cargo.toml", "source/env/m.py"]

@@ -33,16 +33,25 @@ def test_what_was_staged_in_part_is_staged_so_again_beside_other_files(repo: Rep
     assert repo.sh("git show :a; git status -s") == "part\nMM a\nM  b\n"
 
 
-def test_a_branch_that_somebody_has_created_since_is_not_moved(repo: Repo) -> None:
+@pytest.mark.parametrize("since", ["git switch -qc mine", "git switch -q --detach; git branch mine"])
+def test_only_the_branch_on_which_the_commit_was_made_is_moved(repo: Repo, since: str) -> None:
     repo.sh("echo 2 >a")
     assert not repo.runner.call(git_commit, message="Second").is_error
-    repo.sh("git switch -qc mine")
+    repo.sh(since)
     before = repo.state
     assert "was made on another branch" in repo.refused()
     assert repo.state == before
     repo.sh("git switch -q main")
     assert len(repo.runner.take_back()) == 1
     assert repo.sh("git log --format=%s main; git log --format=%s mine") == "First\nSecond\nFirst\n"
+
+
+def test_a_commit_without_a_branch_is_taken_back_where_a_branch_was_created_since(repo: Repo) -> None:
+    repo.sh("git switch -q --detach; echo 2 >a")
+    assert not repo.runner.call(git_commit, message="Second").is_error
+    repo.sh("git branch mine")
+    assert len(repo.runner.take_back()) == 1
+    assert repo.sh("git log --format=%s HEAD; git log --format=%s mine") == "First\nSecond\nFirst\n"
 
 
 def test_a_branch_into_which_the_commit_was_merged_is_not_moved(repo: Repo) -> None:

@@ -237,6 +237,8 @@ if TYPE_CHECKING:
     from .kit.files.committable import (
         HABITUALLY_IGNORED,
         KEY_SAMPLE,
+        NAME_REFUSED,
+        refused_names,
         usually_ignored,
         why_content_left_out,
         why_left_out,
@@ -337,7 +339,9 @@ _NAMES_IN = {
     "kit.editing.snapshot": "place_of",
     "kit.editing.whole_files": "AppendedText WrittenFile append_to_file write_text_file",
     "kit.fetching": "Fetched RequestOptions delete fetch fetch_json open_url post post_json",
-    "kit.files.committable": "HABITUALLY_IGNORED KEY_SAMPLE usually_ignored why_content_left_out why_left_out",
+    "kit.files.committable": (
+        "HABITUALLY_IGNORED KEY_SAMPLE NAME_REFUSED refused_names usually_ignored why_content_left_out why_left_out"
+    ),
     "kit.files.diffs": "unified_diff",
     "kit.files.encodings": "binary_kind count_lines image_type",
     "kit.files.finding": "FoundFile FoundFiles find_files",
@@ -379,6 +383,7 @@ __all__ = [
     "GIT_TRANSFERS",
     "HABITUALLY_IGNORED",
     "KEY_SAMPLE",
+    "NAME_REFUSED",
     "UI",
     "Access",
     "AgentEnd",
@@ -655,6 +660,7 @@ __all__ = [
     "publish",
     "read_patch",
     "real_place",
+    "refused_names",
     "remove_worktree",
     "remove_worktree_locks",
     "run_tickets",

@@ -10,11 +10,13 @@ from functools import partial
 from marvin_core import (
     HABITUALLY_IGNORED,
     KEY_SAMPLE,
+    NAME_REFUSED,
     Record,
     ToolContext,
     ToolError,
     in_thread,
     is_there,
+    refused_names,
     usually_ignored,
     why_content_left_out,
     why_left_out,
@@ -23,9 +25,7 @@ from marvin_core import (
 from .place import Place
 from .running import failure, literal, names, try_write, write
 
-_REPOSITORY, _REFUSED = "/ (another repository)", " (git refuses its name)"
-_IGNORING = re.compile(rb"^Ignoring path (.+)$", re.MULTILINE)
-"""What git says of a file that it does not stage, such as `git~1`, which is `.git` for another system."""
+_REPOSITORY, _REFUSED = "/ (another repository)", f" ({NAME_REFUSED})"
 _NEVER = re.compile(r"(?:^|/)\.marvin/(?:logs|memories|undo|worktrees)(?:/|$)")
 _SHOWN = 20
 
@@ -113,7 +113,7 @@ async def _stage_new(context: ToolContext, new: Sequence[str]) -> list[str]:
     arguments = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]
     stdin = "\0".join(new).encode("utf-8", "surrogateescape")
     said = await write(context, "git add", arguments, stdin=stdin)
-    return [f"{name.decode('utf-8', 'surrogateescape')}{_REFUSED}" for name in _IGNORING.findall(said.stderr)]
+    return [f"{name}{_REFUSED}" for name in refused_names(said.stderr)]
 
 
 def _is_folder(context: ToolContext, path: str) -> bool:

@@ -155,16 +155,20 @@ async def _check_newest(context: ToolContext, commit: str, head: Newest, *, is_o
 
 
 async def _is_of_another_branch(context: ToolContext, commit: str) -> bool:
-    """Whether the current branch has the commit by other means, such as a merge, and another branch has it, too."""
+    """Whether the commit was made on another branch, whose newest one it is, than the current one, if any."""
     said = await try_read(context, ["symbolic-ref", "--quiet", "HEAD"])
-    branch = said.output.decode("utf-8", "surrogateescape").strip()
-    tips = await try_read(context, ["for-each-ref", "--points-at", commit, "--count=2", "refs/heads"])
-    if not branch or len(tips.output.splitlines()) < 2:
-        return False
+    current = said.output.decode("utf-8", "surrogateescape").strip()
+    listed = ["for-each-ref", "--points-at", commit, "--format=%(refname)", "refs/heads"]
+    tips = (await try_read(context, listed)).output.decode("utf-8", "surrogateescape").splitlines()
+    return any([await _is_made_on(context, branch, commit) for branch in tips if branch != current])
+
+
+async def _is_made_on(context: ToolContext, branch: str, commit: str) -> bool:
+    """Whether the branch has the commit since it was made, and not by other means, such as a merge."""
     log = await try_read(context, ["log", "-g", f"--max-count={_LATEST}", "--format=%H %gs", branch, "--"])
     entries = log.output.decode("utf-8", "replace").splitlines()
     ways = [way for name, _, way in (entry.partition(" ") for entry in entries) if name == commit]
-    return bool(ways) and not ways[-1].startswith("commit")
+    return bool(ways) and ways[-1].startswith("commit")
 
 
 async def undo_commit(

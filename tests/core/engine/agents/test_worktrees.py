@@ -194,6 +194,20 @@ def test_a_folder_that_a_program_made_stays_in_the_worktree(plain: TestRepositor
     assert (plain.root / ".marvin/worktrees/t-1/env/lib/m.py").exists()
 
 
+@pytest.mark.parametrize("names", [["git~1"], ["git~1", "src.py"]], ids=str)
+def test_a_file_whose_name_git_refuses_stays_in_the_worktree(plain: TestRepository, names: list[str]) -> None:
+    """git stages the other files, and says nothing of it with its exit code."""
+
+    def work(folder: Path) -> None:
+        for name in names:
+            plain.write(name, "new\n", folder)
+
+    told = plain.agent(work)
+    assert "Not committed: git~1 (git refuses its name)." in told
+    assert plain.git("ls-files", *names).split() == names[1:]
+    assert (plain.root / ".marvin/worktrees/t-1/git~1").read_text() == "new\n"
+
+
 @pytest.mark.parametrize("answered", [True, False])
 def test_a_repository_that_the_agent_committed_stays_in_the_worktree(plain: TestRepository, *, answered: bool) -> None:
     """The commit has none of its files: those are in the worktree only."""

@@ -360,6 +360,25 @@ def test_an_interrupted_program_may_clean_up_for_longer_than_others(tmp_path: Pa
 
 
 @anywhere_too
+def test_an_interrupted_program_may_clean_up_although_marvin_ends_meanwhile(tmp_path: Path, name: str) -> None:
+    """The user cancels twice and leaves, as with Ctrl+C: the only copy of a change may be what a hook put aside."""
+    script = f"trap 'sleep 0.7; echo done >done; exit 1' INT; {name} 300"
+
+    async def use(runner: ProcessRunner) -> None:
+        call = asyncio.create_task(runner.run(["sh", "-c", script], interrupt=True))
+        await until(lambda: len(living(name + "\x00300")) == 1)
+        for _ in range(2):
+            call.cancel()
+            await asyncio.sleep(0.05)
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    with_runner(tmp_path, use, Timeouts(interrupt=FAR))
+    assert not living(name)
+    assert (tmp_path / "done").exists()
+
+
+@anywhere_too
 @pytest.mark.parametrize("again", [False, True])
 def test_what_ignores_interrupts_is_ended_all_the_same(tmp_path: Path, name: str, *, again: bool) -> None:
     """I25: nothing of a cancelled call is left, whatever its programs ignore."""

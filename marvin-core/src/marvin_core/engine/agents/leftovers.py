@@ -12,7 +12,9 @@ from ...guard.files.no_links import READ, is_there, opened_folder
 from ...kit.files.committable import (
     HABITUALLY_IGNORED,
     KEY_SAMPLE,
+    NAME_REFUSED,
     is_marvins,
+    refused_names,
     usually_ignored,
     why_content_left_out,
     why_left_out,
@@ -123,10 +125,15 @@ async def commit_leftovers(
         return Leftovers(left_out=left_out)
     listed = os.fsencode("\0".join(names))
     options = ("--add", "--remove", "--replace", "-z", "--stdin")
-    await git.run(at, "git update-index", "update-index", *options, stdin=listed)
+    staged = checked("git update-index", await git.attempt(at, "update-index", *options, stdin=listed))
+    refused = refused_names(staged.stderr)
+    left_out += tuple(f"{name} ({NAME_REFUSED})" for name in refused)
+    if not (names := [name for name in names if name not in refused]):
+        return Leftovers(left_out=left_out)
     arguments = ["commit", "--quiet", "--no-verify", f"--message={_message(ticket, len(names))}"]
     arguments += ["--only", "--pathspec-from-file=-", "--pathspec-file-nul"] if only else []
     who = await git.identity(at)
+    listed = os.fsencode("\0".join(names))
     checked("git commit", await git.attempt(at, *arguments, stdin=listed if only else None, env=who))
     commit = await git.run(at, "git rev-parse", "rev-parse", "--short", "HEAD")
     return Leftovers(commit=commit.strip(), committed=tuple(names), left_out=left_out)

@@ -18,19 +18,19 @@ class Endings:
 
     def __init__(self, timeouts: Timeouts) -> None:
         self._timeouts = timeouts
-        self.running: set[asyncio.Task[None]] = set()
-        """The endings that continue although nobody waits for them any more."""
+        self.running: dict[Child, asyncio.Task[None]] = {}
+        """The endings that continue, even if nobody waits for them any more."""
 
     async def end(self, child: Child) -> None:
         """Make sure that no process of a call is alive. Costs next to nothing if there is none."""
         if child.is_gone():
             child.close()
             return
-        ending = asyncio.ensure_future(self._kill(child))
-        self.running.add(ending)
-        ending.add_done_callback(self.running.discard)
+        if child not in self.running:  # another ending would not leave it the time to clean up
+            self.running[child] = asyncio.ensure_future(self._kill(child))
+            self.running[child].add_done_callback(lambda _: self.running.pop(child))
         # A second cancellation ends the wait; the killing continues.
-        await asyncio.shield(ending)
+        await asyncio.shield(self.running[child])
 
     async def _kill(self, child: Child) -> None:
         family, timeouts = child.family, self._timeouts

@@ -357,7 +357,9 @@ class ProcessRunner(Standstill):
         """End all jobs and running calls, and start no more programs."""
         self._closed = True
         children = (self._end(child) for child in tuple(self._children))
-        await asyncio.gather(*children, self._end_jobs({**self._put_away, **self._jobs}), *self._endings.running)
+        await asyncio.gather(
+            *children, self._end_jobs({**self._put_away, **self._jobs}), *self._endings.running.values()
+        )
         if self._sandbox is not None:
             await self._sandbox.close()
 

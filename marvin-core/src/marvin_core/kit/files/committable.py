@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
@@ -28,10 +29,8 @@ _NAMES = tuple(
         (r".*\.log(?:[._-](?:\d[\d_-]*|old|txt|json|gz|bz2|xz|zst|zip))*|nohup\.out", "a log"),
         (r".*\.(?:orig|rej|bak|swp|swo|undo)|.*~|\.#.*|#.*#|\.marvin-.*\.tmp", "a copy for undoing"),
         (r"core|core\.\d+|vgcore\.\d+|.*\.(?:core|dump|dmp|hprof|stackdump|heapsnapshot)|hs_err_pid.*", "a dump"),
-        (
-            r"(?:creds|credentials|secrets?|client_secret.*|service[-_]account.*)(?:\.(?:json|ya?ml|toml|ini|txt))?",
-            "it may hold keys",
-        ),
+        (r"(?:creds|credentials|secrets?)(?:\.(?:json|ya?ml|toml|ini|txt))?", "it may hold keys"),
+        (r"(?:client_secret|service[-_]account)(?:[^.]*|.*\.(?:json|ya?ml|toml|ini|txt))", "it may hold keys"),
         (r".*\.tfstate(?:\.backup)?|.*\.ovpn|(?:.*[-_.])?kubeconfig(?:\.ya?ml)?", "it may hold keys"),
         (r"\.ds_store|thumbs\.db|desktop\.ini", "a system file"),
         (r".*\.(?:db|sqlite3?)(?:-(?:journal|wal|shm))?", "a database"),
@@ -56,6 +55,14 @@ _LARGEST = 20_000_000
 _PRIVATE_KEY = re.compile(rb"^-----BEGIN [A-Z ]*PRIVATE KEY", re.MULTILINE)
 KEY_SAMPLE = 65_536
 """The number of first bytes that are searched for keys."""
+NAME_REFUSED = "git refuses its name"
+"""Why a file is left out that git does not stage, such as `git~1`, which is `.git` for another system."""
+_REFUSED = re.compile(rb"^Ignoring path (.+)$", re.MULTILINE)
+
+
+def refused_names(said: bytes) -> Sequence[str]:
+    """The files whose names git refuses, from what `git update-index` says; it does not count that as a failure."""
+    return [os.fsdecode(name) for name in _REFUSED.findall(said)]
 
 
 def is_marvins(name: str) -> bool:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from marvin_core import (
     GIT_PROGRAMS,
+    NAME_REFUSED,
     Record,
     in_thread,
     is_there,
@@ -242,8 +243,10 @@ class Staging:
             listed = await self._git.whole("ls-files", "--stage", "--full-name", "-z", env=env, limit=NAMES)
         finally:
             await in_thread(lambda: removed(copy))
-        names = {prefix + os.fsencode(entry.name) for entry in entries}
-        await self._to_index([line for line in listed.split(b"\0") if line.partition(b"\t")[2] in names])
+        lines = {line.partition(b"\t")[2]: line for line in listed.split(b"\0")}
+        names = {entry.name: prefix + os.fsencode(entry.name) for entry in entries}
+        self.left_out |= {name: NAME_REFUSED for name, whole in names.items() if whole not in lines}
+        await self._to_index([lines[whole] for whole in names.values() if whole in lines])
 
 
 def _packed(entries: Sequence[Entry], prefix: bytes) -> Iterator[bytes]:
