@@ -55,6 +55,8 @@ _FREQUENT = 300
 """So many matches that come at once show that the first ones are found soon in the order of the files."""
 _ALL = 1_000_000_000
 _MARK_BYTES = 3
+_SOME_ERROR = 2
+"""The exit code of ripgrep for a file that cannot be read, and for a wrong expression; any other is a failure of it."""
 
 
 class CannotSearch(ToolError):
@@ -162,13 +164,18 @@ class _Search:
         return as_result(self._query, found, is_cut=reader.is_cut)
 
     async def _first(self, calls: list[list[str]]) -> LineReader:
-        """The first matches in the order of the files, or all matches in any order if there are few."""
+        """The first matches in the order of the files, or all matches in any order if there are few.
+
+        ripgrep 13 fails at some carriage returns with `$`. Where one of its threads fails, the others wait for it
+        without end; a search in order has no threads.
+        """
         most = self._query.most
+        limit = self._context.timeouts.search if "$" in self._query.pattern else None
         few = FewReader(max(_MANY, most), self._counts, max(_FREQUENT, most), self._context.timeouts.search_in_order)
         any_order = asyncio.ensure_future(self._read(calls, few))
         try:
-            await asyncio.wait([any_order, few.full], return_when=asyncio.FIRST_COMPLETED)
-            if not few.is_enough:
+            await asyncio.wait([any_order, few.full], timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            if any_order.done() and not few.is_enough:
                 any_order.result()
                 return few
             # Its end is not waited for: ending a program takes as long as starting one.
@@ -269,9 +276,15 @@ class _Search:
             raise ToolError(ONLY_LINES.format("\\n or \\r"))
         if "regex parse error" in reason and "--pcre2" not in argv:
             raise _HasNoSuchExpression(reason)
-        if not result.output:
+        if result.exit_code != _SOME_ERROR or not (result.output or await self._can_search(argv)):
             raise CannotSearch(reason)
         return result
+
+    async def _can_search(self, argv: list[str]) -> bool:
+        """Whether only files were wrong: the same search in no text at all has no error."""
+        command = [*argv[: argv.index("--", argv.index("-e") + 2)], "--", "-"]
+        result = await self._context.processes.run(command, cwd=self._context.paths.root, stdin=b"")
+        return result.exit_code in (0, 1)
 
 
 async def _ended(search: asyncio.Future[None]) -> None:
