@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import time
@@ -211,6 +212,32 @@ def test_a_line_that_pcre2_gives_up_is_an_error_at_once(project: Project) -> Non
     begin = time.monotonic()
     assert "takes too long" in project.error(code_grep, pattern="needle|(a+)+$(?=x)")
     assert time.monotonic() - begin < project.timeouts.search / 2
+
+
+@needs_rg
+def test_what_cannot_be_read_is_no_reason_to_search_without_ripgrep(project: Project) -> None:
+    """Each search that found nothing was repeated without it, which took too long in a large folder."""
+    project.write("a.txt", "foo\n")
+    folder = os.open(project.root, os.O_RDONLY)
+    for _ in range(20):  # a path that is too long for it
+        os.mkdir("x" * 250, dir_fd=folder)
+        deeper = os.open("x" * 250, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = deeper
+    os.close(folder)
+    assert found(project, "(?U)nothing+").startswith("No line matches")
+    assert found(project, "(?U)nothing+", output="count").startswith("No line matches")
+    assert "not a valid regular expression" in found(project, "foo(")
+
+
+@needs_rg
+def test_two_carriage_returns_are_no_end_of_the_search(project: Project) -> None:
+    """ripgrep 13 fails there; in a folder its other threads then waited without end, and what it had found was all."""
+    project.timeouts = project.timeouts.replace(search=2.0)
+    project.write("a.txt", "foo\n")
+    for name in ("b", "c", "d"):
+        project.write(f"{name}.txt", "\r\r\nfoo\n")
+    assert "d.txt:2: foo" in found(project, "$")
 
 
 @pytest.mark.parametrize("pattern", ["(?:a|aa)+$", "(?:a|aa)+(?=b)$", "x" * 5_000])

@@ -166,10 +166,11 @@ class _Search:
     async def _first(self, calls: list[list[str]]) -> LineReader:
         """The first matches in the order of the files, or all matches in any order if there are few.
 
-        Where one thread of ripgrep 13 fails, the others wait for it without end. A search in order has no threads.
+        ripgrep 13 fails at some carriage returns with `$`. Where one of its threads fails, the others wait for it
+        without end; a search in order has no threads.
         """
         most = self._query.most
-        limit = self._context.timeouts.search
+        limit = self._context.timeouts.search if "$" in self._query.pattern else None
         few = FewReader(max(_MANY, most), self._counts, max(_FREQUENT, most), self._context.timeouts.search_in_order)
         any_order = asyncio.ensure_future(self._read(calls, few))
         try:
