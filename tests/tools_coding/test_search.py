@@ -634,6 +634,8 @@ def test_a_left_out_file_that_matches_is_named(either: Project) -> None:
     assert ".hid/h.py is left out: it is hidden." in either.call(glob, pattern="**/h.py")
     assert "x.log is left out: .gitignore excludes it" in either.call(code_grep, pattern="needle", glob_filter="*.log")
     assert ".hid/h.py is left out: it is hidden" in either.call(code_grep, pattern="needle", glob_filter="h.py")
+    assert ".hid/h.py is left out: it is hidden." in either.call(glob, pattern="h.py")
+    assert "what .gitignore excludes, are searched only if path names them" in either.call(code_grep, pattern="needle")
     assert "is left out" not in either.call(glob, pattern="*.zip")
     assert "is left out" not in either.call(code_grep, pattern="needle", glob_filter="*.zip")
 

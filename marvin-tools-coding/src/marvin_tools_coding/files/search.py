@@ -159,8 +159,10 @@ def _no_line(query: SearchQuery) -> str:
         hints.append("ignore_case")
     if not query.literal and re.escape(query.pattern) != query.pattern:
         hints.append(f"literal, or {re.escape(query.pattern)!r}, for the literal text")
-    hidden = " Hidden files are searched only if path or glob_filter names them." if query.files == "*" else ""
-    return f"No line matches {query.pattern!r} in {where}. Try {' or '.join(hints)}.{hidden}"
+    text = f"No line matches {query.pattern!r} in {where}. Try {' or '.join(hints)}."
+    if query.files == "*":
+        text += " Hidden files, and what .gitignore excludes, are searched only if path names them."
+    return text
 
 
 def _start(context: ToolContext, path: str) -> str:
@@ -194,7 +196,7 @@ async def _nothing(context: ToolContext, pattern: str, start: str) -> str:
     left_out = _left_out(context, pattern, start)
     if left_out:
         return f"{text} {left_out}"
-    existing = await find_files(context, pattern, start, left_out=True)
+    existing = await find_files(context, pattern, start, anywhere="/" not in pattern, left_out=True)
     if existing:
         reason = "it is hidden" if _is_hidden(existing[0]) else ".gitignore excludes it"
         return f"{text} {existing[0].shown} is left out: {reason}. Read it with read_file."
