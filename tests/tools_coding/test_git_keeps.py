@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from pathlib import Path
 
@@ -46,21 +47,29 @@ def test_a_commit_that_a_hook_refuses_leaves_what_is_staged(repo: Folder, argume
     assert repo.sh("git show :a.txt; git status --porcelain") == "part\nMM a.txt\n?? n.txt\n"
 
 
-def test_a_commit_that_is_cancelled_leaves_what_is_staged(repo: Folder) -> None:
-    """The error has what hooks said: lint-staged and pre-commit put changes aside, and say where."""
-    hook(repo, "git diff > .git/aside; git checkout -q -- a.txt; echo 'It is in .git/aside. started'; exec sleep 300")
-    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt")
+def cancelled_when_started(repo: Folder) -> str:
+    """The error of a commit that is cancelled as soon as its hook says `started`."""
 
-    async def use() -> None:
+    async def use() -> str:
         call = asyncio.ensure_future(git_commit.function(repo.context, message="m", add_all=False))
         while "started" not in "".join(repo.told):
             await asyncio.wait_for(repo.told_something.wait(), 60)
             repo.told_something.clear()
         call.cancel()
-        with pytest.raises(ToolError, match=r"(?s)If they are not back.*It is in \.git/aside.*The index is as before"):
+        with pytest.raises(ToolError) as caught:
             await call
+        return str(caught.value)
 
-    repo.run(use)
+    return repo.run(use)
+
+
+def test_a_commit_that_is_cancelled_leaves_what_is_staged(repo: Folder) -> None:
+    """The error has what hooks said: lint-staged and pre-commit put changes aside, and say where."""
+    hook(repo, "git diff > .git/aside; git checkout -q -- a.txt; echo 'It is in .git/aside. started'; exec sleep 300")
+    repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt")
+
+    said = cancelled_when_started(repo)
+    assert re.search(r"(?s)If they are not back.*It is in \.git/aside.*The index is as before", said)
     repo.sh("git apply .git/aside")
     assert repo.sh("git show :a.txt; git status --porcelain; cat a.txt") == "part\nMM a.txt\nall\n"
 
@@ -73,16 +82,7 @@ def test_a_hook_restores_what_it_has_put_aside_if_its_commit_is_cancelled(repo: 
     repo.timeouts = repo.timeouts.replace(interrupt=60)
     repo.sh("echo part > a.txt; git add a.txt; echo all > a.txt")
 
-    async def use() -> None:
-        call = asyncio.ensure_future(git_commit.function(repo.context, message="m", add_all=False))
-        while "started" not in "".join(repo.told):
-            await asyncio.wait_for(repo.told_something.wait(), 60)
-            repo.told_something.clear()
-        call.cancel()
-        with pytest.raises(ToolError, match="had time to restore them"):
-            await call
-
-    repo.run(use)
+    assert "had time to restore them" in cancelled_when_started(repo)
     assert repo.sh("git show :a.txt; git status --porcelain; cat a.txt; git stash list") == "part\nMM a.txt\nall\n"
 
 
