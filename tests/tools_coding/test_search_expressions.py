@@ -114,6 +114,7 @@ def pair(project: Project) -> tuple[Project, Project]:
 
 
 @needs_rg
+@pytest.mark.slow
 @pytest.mark.parametrize("ignore_case", [False, True])
 @pytest.mark.parametrize("part", range(8))
 def test_an_expression_finds_the_same_lines(pair: tuple[Project, Project], part: int, ignore_case: bool) -> None:

@@ -107,8 +107,10 @@ def test_a_killed_supervisor_is_replaced_and_the_loss_of_jobs_told(tmp_path: Pat
     async def use(place: Place) -> None:
         await place.sh("sleep 300 &", leave_jobs=True)
         first = await resident(place)
-        running = asyncio.create_task(place.sh("sleep 300"))
-        await until(lambda: len(first.place.table()) == 2)
+        begun = asyncio.Event()
+        program = ["bash", "-c", "echo begun; exec sleep 300"]
+        running = asyncio.create_task(place.runner.run(program, timeout=60, on_output=lambda _: begun.set()))
+        await asyncio.wait_for(begun.wait(), 30)
         os.kill(first.place.keeper, signal.SIGKILL)
         assert (await running).exit_code == -signal.SIGKILL
         result = await place.sh("echo works")
