@@ -74,6 +74,7 @@ def test_a_diff_of_several_files_leaves_what_git_has(
     before, after = tree
     root = shared.root
     diff = shared.root.parent / "change.diff"
+    shared.state.clear()  # the files of an earlier example are others
     shutil.rmtree(root)
     root.mkdir()
     shared.git("init", "-q")
