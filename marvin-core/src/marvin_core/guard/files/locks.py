@@ -67,7 +67,8 @@ class ProjectLocks:
     def _folder_locked(self, folder: int, limit: float) -> Iterator[None]:
         """Lock a folder, unless its file system has no locks or another program keeps it locked.
 
-        That is safe: files are exchanged, so that nothing that was saved meanwhile is lost.
+        Marvins with the same home folder share the other locks. For the rest the exchange of files remains, with which
+        an edit may be lost only if several exchange the same file at once.
         """
         with ExitStack() as stack:
             with suppress(OSError, LockTimeout):

@@ -337,10 +337,13 @@ class SandboxPaths(FolderPaths):
         """The status of the file, None if it is missing. Fails if it may not be written, unlike a rename."""
         if not place.exists():
             return None
-        status = place.status()
+        self._regular(path, place.status())
+        descriptor = os.open(place.name, _PROBE, dir_fd=place.folder)
+        try:
+            status = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
         self._regular(path, status)
-        if not os.access(place.name, os.W_OK, dir_fd=place.folder, effective_ids=True):
-            os.close(os.open(place.name, _PROBE, dir_fd=place.folder))  # raises the error
         return status
 
     def _sweep_once(self, place: Place) -> None:
